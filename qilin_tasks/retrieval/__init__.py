@@ -1,0 +1,1 @@
+"""Ranked ids for queries; knows nothing of prompts."""

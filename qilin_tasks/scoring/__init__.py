@@ -1,0 +1,1 @@
+"""Responses to per-document scores, without the harness: what tasks and rescoring share."""
