@@ -1,0 +1,133 @@
+"""Tokenizers for scoring text in any script: one home, so that a metric's numbers name the tokenizer they come from.
+
+Common rules. Compatibility forms are folded (NFKC: `ＡＢＣ１２３` is `abc123`, `ｶﾞ` is `ガ`, `①` is `1`), case is
+lowered, invisible characters (zero-width, variation selectors, keycap marks) vanish, punctuation, symbols and emoji
+are no tokens. Traditional and simplified characters stay different. On ASCII text `tokenize_chars` gives exactly what
+rouge-score's own tokenizer gives without its stemmer.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import warnings
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import regex
+
+Tokenizer = Callable[[str], list[str]]
+
+# Scripts written without spaces, and Hangul (whose space-separated words carry particles): one token a character.
+# U+30FC, the prolonged sound mark of both kana, is of script Common.
+_SINGLE = (
+    r"[[\p{Han}\p{Hiragana}\p{Katakana}\p{Bopomofo}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc]"
+    r"&&[\p{L}\p{N}]]"
+)
+# A base character keeps its marks: Thai vowels and tones, Indic vowel signs, accents without a composed form.
+_TOKEN = regex.compile(
+    rf"{_SINGLE}\p{{M}}*|[[\p{{L}}\p{{N}}]--{_SINGLE}][[\p{{L}}\p{{N}}\p{{M}}]--{_SINGLE}]*", regex.V1
+)
+_INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Me}]+", regex.V1)
+# Canonical ordering in CPython is quadratic in the length of a run of marks: 100,000 of them took 21 s. Unicode's
+# stream-safe format (UAX 15) keeps at most 30.
+_MARK_RUN = regex.compile(r"(\p{M}{30})\p{M}+", regex.V1)
+_WORD_CHARACTER = regex.compile(r"[\p{L}\p{N}]")
+# Characters whose token doesn't depend on their neighbours (no marks, no jamo, no final sigma).
+_SIMPLE_SINGLE = regex.compile(r"[[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uac00-\ud7a3]&&[\p{L}\p{N}]]", regex.V1)
+_SIMPLE_WORD = regex.compile(
+    r"[[\p{Latin}\p{Cyrillic}\p{Nd}]&&[\p{L}\p{N}]--[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]", regex.V1
+)
+_CONTEXTUAL = "\0"
+
+
+def clean(text: str | None) -> str:
+    """The text as valid Unicode: None is empty, surrogate pairs are joined, lone surrogates become U+FFFD. Never raises."""
+    if text is None:
+        return ""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+def normalize(text: str | None) -> str:
+    """`clean`, then without invisible characters, NFKC, lower case: the form in which texts are compared."""
+    visible = _INVISIBLE.sub("", clean(text))
+    return unicodedata.normalize("NFKC", _MARK_RUN.sub(r"\1", visible)).lower()
+
+
+class _CharacterTable(dict[int, str]):
+    """For `str.translate`: a character to its token between spaces, filled as characters are met.
+
+    The whole text goes through it in C, about ten times faster than normalising and matching a pattern. A character whose
+    token depends on its neighbours maps to `_CONTEXTUAL`, and the text takes the general way.
+    """
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if unicodedata.category(character) == "Cs":
+            mapped = _CONTEXTUAL
+        elif _INVISIBLE.match(character):
+            mapped = ""
+        else:
+            mapped = "".join(map(self._simple, normalize(character)))
+            if _CONTEXTUAL in mapped:
+                mapped = _CONTEXTUAL
+        self[code] = mapped
+        return mapped
+
+    @staticmethod
+    def _simple(character: str) -> str:
+        if _SIMPLE_SINGLE.match(character):
+            return f" {character} "
+        if _SIMPLE_WORD.match(character):
+            return character
+        if _WORD_CHARACTER.match(character) or unicodedata.category(character).startswith("M"):
+            return _CONTEXTUAL
+        return " "
+
+
+_CHARACTERS = _CharacterTable()
+
+
+def tokenize_chars(text: str | None) -> list[str]:
+    """Characters for CJK, kana, Hangul, Thai, Lao, Khmer and Burmese (each with its marks), words for all other scripts.
+
+    Words are runs of letters, digits and marks, lower-cased, so `iPhone15` is one token and `3.5` two. Never raises.
+    """
+    spaced = (text or "").translate(_CHARACTERS)
+    return _tokenize_in_context(text) if _CONTEXTUAL in spaced else spaced.split()
+
+
+def _tokenize_in_context(text: str | None) -> list[str]:
+    return list(_TOKEN.findall(normalize(text)))
+
+
+def tokenize_jieba(text: str | None) -> list[str]:
+    """Chinese words by jieba 0.42 (default dictionary, HMM on), lower-cased, tokens without a letter or digit dropped.
+
+    jieba cuts only Chinese, ASCII letters and digits into words; other scripts come out a character at a time.
+    """
+    return [token for token in _jieba().cut(normalize(text), HMM=True) if _WORD_CHARACTER.search(token)]
+
+
+@lru_cache(maxsize=1)
+def _jieba() -> Any:
+    """A jieba of our own, read straight from its dictionary.
+
+    Its usual way of loading logs to stderr and trusts a cache file in the shared temporary folder, and the module-wide
+    instance takes words that other code adds: both could change scores.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import jieba
+
+    cutter = jieba.Tokenizer()
+    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
+    cutter.initialized = True
+    return cutter
+
+
+TOKENIZERS: dict[str, Tokenizer] = {"char": tokenize_chars, "jieba": tokenize_jieba}
