@@ -1,0 +1,44 @@
+# make demo   the harness with vLLM and the baselines on the embedded sample, in one table
+# make test   lint, types and tests
+# make clean  everything that the two above made
+#
+# PYTHON=python3.12      the Python to make .venv with (3.11 to 3.13)
+# TORCH_INDEX=URL        PyTorch's CPU wheel index (https://download.pytorch.org/whl/cpu), where the package index has
+#                        no CPU build of torch; not needed where pip finds torch 2.13.0+cpu by itself
+# PYTEST_ARGS="-k dqa"   further arguments of pytest
+
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+TORCH_INDEX ?=
+PYTEST_ARGS ?=
+export PYTHON VENV TORCH_INDEX
+
+.DEFAULT_GOAL := help
+.PHONY: help install models demo test lint clean
+
+help:
+	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+
+install:
+	@MAKE_GOAL="$(MAKECMDGOALS)" scripts/install.sh
+
+models: install
+	@echo "== models"
+	@HF_HUB_OFFLINE=1 $(VENV)/bin/python scripts/make_models.py 2>/dev/null || $(VENV)/bin/python scripts/make_models.py
+
+demo: install models
+	@$(VENV)/bin/python scripts/demo.py
+
+lint: install
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/mypy
+
+test: install models lint
+	@scripts/system-packages.sh
+	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+
+clean:
+	rm -rf .venv .models .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
