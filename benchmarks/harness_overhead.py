@@ -1,6 +1,6 @@
 """What our DQA tasks add to a plain exact-match task of the harness over the same prompts, BERTScore aside.
 
-    python benchmarks/harness_overhead.py [QILIN_DATA]
+    python benchmarks/harness_overhead.py /tmp/qilin_full
 
 A model with a constant answer runs the four tasks, then four stock tasks (no Python of ours) over the very same
 prompts and references; building, answering, scoring and collecting are timed, reading the data is not (see
@@ -21,7 +21,7 @@ ANSWER = "可以先看看大家的经验，再按自己的预算和时间安排�
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", nargs="?", default="/tmp/qilin_full")
+    parser.add_argument("data", help="QILIN_DATA: a folder, sample, or a hub id")
     parser.add_argument("--repeat", type=int, default=3)
     args = parser.parse_args()
     os.environ |= {"QILIN_DATA": args.data, "HF_HUB_OFFLINE": "1"}
@@ -46,9 +46,7 @@ def main() -> None:
 
         loglikelihood_rolling = loglikelihood
 
-    manager = TaskManager(
-        include_path=str(tasks_folder()), include_defaults=False, metadata={"bertscore": "off"}
-    )
+    manager = TaskManager(include_path=str(tasks_folder()), include_defaults=False, metadata={"bertscore": "off"})
     ours = manager.load(["qilin_dqa"])["tasks"]
 
     def plain(task: Any) -> ConfigurableTask:

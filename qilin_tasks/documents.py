@@ -8,9 +8,10 @@ from typing import Any
 
 from qilin_tasks.contexts import show_notes
 from qilin_tasks.errors import DataError
+from qilin_tasks.metrics.rouge_l import check_references
 from qilin_tasks.settings import DQASettings
 from qilin_tasks.sources.qilin import Note, QilinSource, open_qilin
-from qilin_tasks.text.tokens import clean, tokenize_chars
+from qilin_tasks.text.tokens import clean
 
 ROW_COLUMNS = ("search_idx", "query", "dqa_output", "ref_note_idx_list")
 ACTION_COLUMNS = ("is_like_clk", "is_onebox_trace_clk", "is_content_clk", "is_experience_clk")
@@ -31,7 +32,7 @@ def is_engaged(row: Mapping[str, Any]) -> bool:
 
 
 def answered_rows(source: QilinSource, *, answers: str, run_columns: Iterable[str] = ()) -> list[dict[str, Any]]:
-    """The `dqa` rows to ask about, in row order; `answers` is `all` or `engaged`. Raises DataError where none is left."""
+    """The `dqa` rows to ask about, in row order; `answers` is `all` or `engaged`. Raises DataError if none is left."""
     actions = ACTION_COLUMNS if answers == "engaged" else ()
     kept: list[dict[str, Any]] = []
     for rows in source.iter_rows("dqa", [*ROW_COLUMNS, *run_columns, *actions]):
@@ -42,9 +43,7 @@ def answered_rows(source: QilinSource, *, answers: str, run_columns: Iterable[st
             "a row counts when `dqa_output` is not null, blank or -1"
             + (" and one of " + ", ".join(ACTION_COLUMNS) + " is positive" if actions else "")
         )
-    empty = [row["row"] for row in kept if not tokenize_chars(row["dqa_output"])]
-    if empty:
-        raise DataError(f"{source.name}: the reference answers of the dqa rows {empty[:5]} hold no word to score against")
+    check_references([row["dqa_output"] for row in kept], keys=[row["row"] for row in kept])
     return kept
 
 
@@ -91,7 +90,7 @@ class DQACorpus:
             raise DataError(
                 f"{self.source.name}: the config 'dqa' has no column {column!r}, so the context {context!r} has to be "
                 f"computed from the notes once: qilin-tasks prepare --config dqa --retriever {retriever} --top-k 100 "
-                f"--out {context}.parquet; then pass --metadata '{{\"contexts\": \"{context}.parquet\"}}'"
+                f'--out {context}.parquet; then pass --metadata \'{{"contexts": "{context}.parquet"}}\''
             )
 
     def notes(self, wanted: Iterable[int], *, top_k: int, answers: str) -> Mapping[int, Note]:

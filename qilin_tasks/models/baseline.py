@@ -1,4 +1,4 @@
-"""`qilin-baseline`: answers without a language model, as a model of the harness, so that tables show floor and ceiling."""
+"""`qilin-baseline`: answers without a language model, as a model of the harness, for a table's floor and ceiling."""
 
 from __future__ import annotations
 

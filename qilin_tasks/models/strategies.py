@@ -10,7 +10,7 @@ from qilin_tasks.errors import SettingError
 
 
 class Strategy(NamedTuple):
-    """`generate(doc)` writes an answer; `loglikelihood(doc, idx)` scores request `idx` of a document (higher is better).
+    """`generate(doc)` writes an answer; `loglikelihood(doc, idx)` scores request `idx` of a document (more is better).
 
     None stands for a kind of request that the strategy has no answer to.
     """

@@ -1,4 +1,4 @@
-"""What a prompt leaves open: some chat templates begin the reasoning themselves, so that the output holds only its end."""
+"""What a prompt leaves open: some chat templates begin the reasoning, so that the output holds only its end."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from qilin_tasks.metrics.answer import answer_chars, empty_rate, unfinished_reasoning_rate
 from qilin_tasks.metrics.bertscore import BertScorer
 from qilin_tasks.metrics.rouge_l import rouge_l_batch
 from qilin_tasks.parsing.answers import strip_reasoning
@@ -29,13 +30,12 @@ def bert_scorer(settings: BertScoreSettings) -> BertScorer | None:
     )
 
 
-def bertscore_values(scorer: BertScorer, hypotheses: Sequence[str], references: Sequence[str]) -> list[dict[str, float]]:
-    """BERTScore of each pair under the names of BERTSCORE."""
+def bertscore_columns(
+    scorer: BertScorer, hypotheses: Sequence[str], references: Sequence[str]
+) -> dict[str, list[float]]:
+    """BERTScore of the pairs under the names of BERTSCORE."""
     scores = scorer.score(list(hypotheses), list(references))
-    return [
-        dict(zip(BERTSCORE, (f1, precision, recall, float(cut)), strict=True))
-        for f1, precision, recall, cut in zip(scores.f1, scores.precision, scores.recall, scores.cut, strict=True)
-    ]
+    return dict(zip(BERTSCORE, (scores.f1, scores.precision, scores.recall, list(map(float, scores.cut))), strict=True))
 
 
 def score(
@@ -43,26 +43,19 @@ def score(
 ) -> list[dict[str, float]]:
     """One dict of METRICS for each document, in order; `responses` are whole outputs, reasoning included.
 
-    ROUGE-L and BERTScore lie in [0, 1] ([-1, 1] for BERTScore in principle), rates are 0 or 1 for a document.
+    ROUGE-L and BERTScore are 1 for the reference itself and 0 for an empty answer; a rate is 0 or 1 for a document.
     """
     answers = [strip_reasoning(response) for response in responses]
     texts = [answer.text for answer in answers]
     references = [doc["reference"] for doc in docs]
-    values: list[dict[str, float]] = [
-        {
-            "answer_chars": float(len(answer.text)),
-            "empty_rate": float(not answer.text),
-            "unfinished_reasoning_rate": float(answer.unfinished),
-            "notes_shown": float(len(doc["notes"])),
-            "notes_trimmed": float(sum(note["trimmed"] for note in doc["notes"])),
-        }
-        for doc, answer in zip(docs, answers, strict=True)
-    ]
-    for name, tokenizer in ROUGE.items():
-        for row, value in zip(values, rouge_l_batch(texts, references, tokenizer=tokenizer), strict=True):
-            row[name] = value
     scorer = bert_scorer(settings)
-    if scorer is not None:
-        for row, scores in zip(values, bertscore_values(scorer, texts, references), strict=True):
-            row |= scores
-    return values
+    columns: dict[str, list[float]] = {
+        **{name: rouge_l_batch(texts, references, tokenizer=tokenizer) for name, tokenizer in ROUGE.items()},
+        **(bertscore_columns(scorer, texts, references) if scorer is not None else {}),
+        "answer_chars": answer_chars(texts),
+        "empty_rate": empty_rate(texts),
+        "unfinished_reasoning_rate": unfinished_reasoning_rate([answer.unfinished for answer in answers]),
+        "notes_shown": [float(len(doc["notes"])) for doc in docs],
+        "notes_trimmed": [float(sum(note["trimmed"] for note in doc["notes"])) for doc in docs],
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

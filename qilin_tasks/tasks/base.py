@@ -122,8 +122,8 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
         marker = (self.config.metadata or {}).get(THINK_END)
         if marker and self.OUTPUT_TYPE == "generate_until" and opening_tag(self._instances[0].args[0]):
             raise SettingError(
-                f"{THINK_END} {marker!r}: with this model's chat template the harness would strip the reasoning in a way "
-                "that makes a cut-off reasoning look like an answer; remove it from --model_args, these tasks strip "
+                f"{THINK_END} {marker!r}: with this chat template the harness would strip the reasoning so that "
+                "a cut-off reasoning looks like an answer; remove it from --model_args, these tasks strip "
                 "reasoning themselves and count what is unfinished"
             )
 
@@ -135,7 +135,9 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
             self.FAMILY,
             {
                 **self.signature_parts(),
-                "prompt": digest([self.config.doc_to_text, self.config.description, self.config.doc_to_choice], length=8),
+                "prompt": digest(
+                    [self.config.doc_to_text, self.config.description, self.config.doc_to_choice], length=8
+                ),
                 "gen": digest(generation, length=8) if generation is not None else None,
                 "shots": self.config.num_fewshot or 0,
                 **self.prompt_options,

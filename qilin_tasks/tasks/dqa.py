@@ -71,7 +71,8 @@ class DQATask(BatchScoredTask):
             "total": None if chosen.context == "na" else chosen.context_chars,
             "answers": chosen.answers,
             "notes": None if chosen.context == "na" else RENDERING,
-            "rouge": rouge_signature(),
+            "rougeL": rouge_signature("char").removeprefix("rougeL:"),
+            "rougeL_jieba": rouge_signature("jieba").removeprefix("rougeL:"),
             "bertscore": bertscore_signature(model=chosen.bertscore_model, layer=chosen.bertscore_layer)
             if chosen.bertscore == "on"
             else "off",

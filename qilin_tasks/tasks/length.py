@@ -1,4 +1,4 @@
-"""Whether the prompts fit the model: the harness cuts an over-long prompt from the left, with no more than a log line."""
+"""Whether the prompts fit the model: the harness cuts a longer one from the left, with no more than a log line."""
 
 from __future__ import annotations
 
