@@ -23,7 +23,7 @@ _ANSWER_WRAPPER = re.compile(r"\s*<answer>(?P<answer>.*?)(?:</answer>\s*)?\Z", r
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer without reasoning and outer white space; `unfinished` when the reasoning never ended (the text is "")."""
+    """The answer without reasoning and outer white space; "" and `unfinished` where the reasoning never ended."""
 
     text: str
     unfinished: bool

@@ -2,12 +2,13 @@
 
 Common rules. Compatibility forms are folded (NFKC: `ＡＢＣ１２３` is `abc123`, `ｶﾞ` is `ガ`, `①` is `1`), case is
 lowered, invisible characters (zero-width, variation selectors, keycap marks) vanish, punctuation, symbols and emoji
-are no tokens. Traditional and simplified characters stay different. On ASCII text `tokenize_chars` gives exactly what
-rouge-score's own tokenizer gives without its stemmer.
+are no tokens. Traditional and simplified characters stay different. On ASCII text `tokenize_chars` gives exactly
+what rouge-score's own tokenizer gives without its stemmer.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 import warnings
 from collections.abc import Callable
@@ -29,20 +30,25 @@ _TOKEN = regex.compile(
     rf"{_SINGLE}\p{{M}}*|[[\p{{L}}\p{{N}}]--{_SINGLE}][[\p{{L}}\p{{N}}\p{{M}}]--{_SINGLE}]*", regex.V1
 )
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Me}]+", regex.V1)
+_WORD_CHARACTER = regex.compile(r"[\p{L}\p{N}]")
 # Canonical ordering in CPython is quadratic in the length of a run of marks: 100,000 of them took 21 s. Unicode's
 # stream-safe format (UAX 15) keeps at most 30.
 _MARK_RUN = regex.compile(r"(\p{M}{30})\p{M}+", regex.V1)
-_WORD_CHARACTER = regex.compile(r"[\p{L}\p{N}]")
-# Characters whose token doesn't depend on their neighbours (no marks, no jamo, no final sigma).
-_SIMPLE_SINGLE = regex.compile(r"[[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uac00-\ud7a3]&&[\p{L}\p{N}]]", regex.V1)
-_SIMPLE_WORD = regex.compile(
-    r"[[\p{Latin}\p{Cyrillic}\p{Nd}]&&[\p{L}\p{N}]--[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]]", regex.V1
-)
-_CONTEXTUAL = "\0"
+
+# The characters of most texts, whose token doesn't depend on their neighbours: CJK, kana and Hangul syllables; and
+# lower-case Latin, Vietnamese and Cyrillic letters with ASCII digits.
+_PLAIN_SINGLE = regex.compile(r"[[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uac00-\ud7a3]&&[\p{L}\p{N}]]", regex.V1)
+_PLAIN_WORD_RANGES = "0-9a-z\u00df-\u00f6\u00f8-\u017f\u0430-\u045f\u1ea0-\u1ef9"
+_PLAIN_WORD = re.compile(f"[{_PLAIN_WORD_RANGES}]+")
+_PLAIN_TOKEN = re.compile(f"[{_PLAIN_WORD_RANGES}]+|[^ ]")
+_IN_CONTEXT = "\0"
+
+# Codes are private-use characters (planes 15 and 16), which are never tokens themselves.
+_FIRST_CODE, MAX_CODES = 0xF0000, 0x20000
 
 
 def clean(text: str | None) -> str:
-    """The text as valid Unicode: None is empty, surrogate pairs are joined, lone surrogates become U+FFFD. Never raises."""
+    """The text as valid Unicode: None is empty, surrogate pairs are joined, lone ones become U+FFFD. Never raises."""
     if text is None:
         return ""
     try:
@@ -59,54 +65,69 @@ def normalize(text: str | None) -> str:
 
 
 class _CharacterTable(dict[int, str]):
-    """For `str.translate`: a character to its token between spaces, filled as characters are met.
+    """For `str.translate`: a character to its normal form, separators to a space; filled as characters are met.
 
-    The whole text goes through it in C, about ten times faster than normalising and matching a pattern. A character whose
-    token depends on its neighbours maps to `_CONTEXTUAL`, and the text takes the general way.
+    A text goes through it in C, many times faster than normalising it and matching a pattern of scripts. Where a
+    character's token depends on its neighbours it maps to `_IN_CONTEXT`, and the text takes the general way.
     """
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if unicodedata.category(character) == "Cs":
-            mapped = _CONTEXTUAL
+            mapped = _IN_CONTEXT
         elif _INVISIBLE.match(character):
             mapped = ""
         else:
-            mapped = "".join(map(self._simple, normalize(character)))
-            if _CONTEXTUAL in mapped:
-                mapped = _CONTEXTUAL
+            mapped = "".join(map(self._plain, normalize(character)))
         self[code] = mapped
         return mapped
 
     @staticmethod
-    def _simple(character: str) -> str:
-        if _SIMPLE_SINGLE.match(character):
-            return f" {character} "
-        if _SIMPLE_WORD.match(character):
+    def _plain(character: str) -> str:
+        if _PLAIN_SINGLE.match(character) or _PLAIN_WORD.match(character):
             return character
-        if _WORD_CHARACTER.match(character) or unicodedata.category(character).startswith("M"):
-            return _CONTEXTUAL
-        return " "
+        in_context = _WORD_CHARACTER.match(character) or unicodedata.category(character).startswith("M")
+        return _IN_CONTEXT if in_context else " "
 
 
 _CHARACTERS = _CharacterTable()
 
 
 def tokenize_chars(text: str | None) -> list[str]:
-    """Characters for CJK, kana, Hangul, Thai, Lao, Khmer and Burmese (each with its marks), words for all other scripts.
+    """Characters for CJK, kana, Hangul, Thai, Lao, Khmer and Burmese (each with its marks), words for other scripts.
 
     Words are runs of letters, digits and marks, lower-cased, so `iPhone15` is one token and `3.5` two. Never raises.
     """
-    spaced = (text or "").translate(_CHARACTERS)
-    return _tokenize_in_context(text) if _CONTEXTUAL in spaced else spaced.split()
+    plain = (text or "").translate(_CHARACTERS)
+    return _tokenize_in_context(text) if _IN_CONTEXT in plain else _PLAIN_TOKEN.findall(plain)
 
 
 def _tokenize_in_context(text: str | None) -> list[str]:
     return list(_TOKEN.findall(normalize(text)))
 
 
+class Codes(dict[str, str]):
+    """A distinct private-use character for each distinct token, in order of appearance; at most `MAX_CODES`.
+
+    Sequences of tokens become strings that are equal where the tokens are, for tools that compare strings fast.
+    """
+
+    def __missing__(self, token: str) -> str:
+        self[token] = code = chr(_FIRST_CODE + len(self))
+        return code
+
+
+def encode_chars(text: str | None, codes: Codes) -> str:
+    """`tokenize_chars(text)` with each token as one character: plain CJK as itself, all others by `codes`."""
+    plain = (text or "").translate(_CHARACTERS)
+    if _IN_CONTEXT in plain:
+        tokens = _tokenize_in_context(text)
+        return "".join(token if _PLAIN_SINGLE.fullmatch(token) else codes[token] for token in tokens)
+    return _PLAIN_WORD.sub(lambda word: codes[word[0]], plain).replace(" ", "")
+
+
 def tokenize_jieba(text: str | None) -> list[str]:
-    """Chinese words by jieba 0.42 (default dictionary, HMM on), lower-cased, tokens without a letter or digit dropped.
+    """Chinese words by jieba (default dictionary, HMM on), lower-cased; tokens without a letter or digit are dropped.
 
     jieba cuts only Chinese, ASCII letters and digits into words; other scripts come out a character at a time.
     """
@@ -117,8 +138,8 @@ def tokenize_jieba(text: str | None) -> list[str]:
 def _jieba() -> Any:
     """A jieba of our own, read straight from its dictionary.
 
-    Its usual way of loading logs to stderr and trusts a cache file in the shared temporary folder, and the module-wide
-    instance takes words that other code adds: both could change scores.
+    Its usual way of loading logs to stderr and trusts a cache file in the shared temporary folder, and the
+    module-wide instance takes words that other code adds: both could change scores.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
