@@ -6,7 +6,7 @@ import json
 
 import pytest
 from support.dqa_folder import dqa_row, write_dqa, write_real_notes
-from support.harness import ScriptedModel, evaluate, metric
+from support.evaluation import ScriptedModel, evaluate, metric
 
 from qilin_tasks.errors import SettingError
 from qilin_tasks.scoring import dqa as scoring
