@@ -1,0 +1,1 @@
+"""One module a command: `add_parser(subparsers)`, and arguments -> functions of the package -> printing."""
