@@ -80,9 +80,10 @@ def _find(folder: Path, chosen: ReQASet, *, place: str) -> Path:
                 if path.is_dir() if chosen.beir else path.is_file():
                     return path
     kind = "the folder" if chosen.beir else "the file"
+    below = ", ".join(sub for sub in SUBFOLDERS if sub)
     raise DataError(
         f"REQA_DATA {place!r} has neither {kind} {' nor '.join(chosen.files)}{'' if chosen.beir else ' (or .gz)'}, "
-        f"there or in {', '.join(s for s in SUBFOLDERS if s)}; on the hub it is {chosen.hub}, {chosen.config or chosen.split}"
+        f"there or in {below}; on the hub it is {chosen.hub}, {chosen.config or chosen.split}"
     )
 
 

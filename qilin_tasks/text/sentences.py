@@ -64,7 +64,7 @@ def _english_cuts(text: str) -> Iterator[int]:
 
 
 def _ends_english(text: str, mark: str, *, start: int, end: int) -> bool:
-    rest = text[end:]
+    rest = text[end : end + 200]
     following = rest.lstrip()
     if not following:
         return True
