@@ -1,0 +1,117 @@
+"""Lucene's StandardTokenizer: the words of UAX #29, single ideographs, emoji, South East Asian runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+MAX_TOKEN_LENGTH = 255
+"""Longest token in UTF-16 units; Lucene cuts longer ones there and goes on behind the cut."""
+
+CLASSES: dict[str, str] = {
+    "M": r"[\U0001F3FB-\U0001F3FF]",
+    "Z": r"\u200D",
+    "V": r"\uFE0F",
+    "v": r"\uFE0E",
+    "k": r"\u20E3",
+    "s": r"[\p{LB=Complex_Context}&&[\p{WB=Extend}\p{WB=Format}]]",
+    "S": r"\p{LB=Complex_Context}",
+    "x": r"[\p{WB=Extend}\p{WB=Format}]",
+    "G": r"[\p{Script=Hangul}&&\p{WB=ALetter}]",
+    "W": r"\p{WB=Hebrew_Letter}",
+    "L": r"\p{WB=ALetter}",
+    "N": r"[\p{WB=Numeric}\uFF10-\uFF19]",
+    "K": r"\p{WB=Katakana}",
+    "U": r"\p{WB=ExtendNumLet}",
+    ":": r"\p{WB=MidLetter}",
+    ",": r"\p{WB=MidNum}",
+    ".": r"\p{WB=MidNumLet}",
+    "'": r"\p{WB=Single_Quote}",
+    '"': r"\p{WB=Double_Quote}",
+    "R": r"\p{WB=Regional_Indicator}",
+    "H": r"[\p{Script=Han}\p{Script=Hiragana}]",
+    "B": r"\p{Emoji_Modifier_Base}",
+    "#": r"[#*]",
+    "E": r"[\p{Extended_Pictographic}\p{Emoji}]",
+}
+"""Classes of characters by letter, first match wins, everything else a blank: the character sets of
+StandardTokenizerImpl.jflex (Lucene 10) with the Unicode version of the `regex` package."""
+
+
+class _ClassOf(dict[int, str]):
+    """`str.translate` table from code points to class letters, filled on first sight."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        self[code] = next((letter for letter, pattern in _compiled() if pattern.match(character)), " ")
+        return self[code]
+
+
+@cache
+def _compiled() -> list[tuple[str, Any]]:
+    import regex
+
+    return [(letter, regex.compile(pattern, flags=regex.V1)) for letter, pattern in CLASSES.items()]
+
+
+_CLASS_OF = _ClassOf()
+
+
+def class_letters(text: str) -> str:
+    """One class letter of CLASSES (or a blank) for each character of `text`."""
+    return text.translate(_CLASS_OF)
+
+
+def _grammar() -> re.Pattern[str]:
+    # Python takes the first alternative, JFlex the longest: a letter or digit that is an emoji too (ℹ, 1️⃣) is
+    # never longer as an emoji, and the look-aheads refuse a Katakana or Hangul word that goes on as another.
+    extend, unselected = "[xZVvks]*", "[xZks]*"
+    katakana, number, letter, join = f"K{extend}", f"N{extend}", f"[LGW]{extend}", f"U{extend}"
+    part = (
+        f"(?:{katakana}(?:(?:{join})*{katakana})*"
+        f"|(?:{number}(?:(?:(?:{join})*|[,.']{extend}){number})*"
+        f"|{letter}(?:(?:(?:{join})*|[:.']{extend}|(?<=W)\"(?=W)){letter})*(?:(?<=W)')?)+)"
+    )
+    word = f"(?:{join})*{part}(?:(?:{join})+{part})*(?:{join})*"
+    emoji_one = f"Z*(?:(?:B{unselected})?M{unselected}|[EB]{unselected}V?)"
+    emoji = f"{emoji_one}(?:(?:Z|(?<=Z)){emoji_one})*"
+    return re.compile(
+        # Most words of most texts, found without the rest of the grammar.
+        "L+(?![^ ])"
+        f"|(?P<cjk>(?:{katakana})+(?![KUxZVvks])|(?:G{extend})+(?![GLWNUxZVvks]|[:.']{extend}[LGW])|H{extend})"
+        f"|{word}|(?:[Ss]{extend})+|{emoji}|#{unselected}V?k{unselected}|(?:R{extend}){{2}}"
+    )
+
+
+_GRAMMAR = _grammar()
+
+
+def _cut(text: str, start: int, end: int) -> int:
+    """Where Lucene cuts a token that is longer than its buffer, counted in UTF-16 units."""
+    units = 0
+    for position in range(start, end):
+        units += 2 if ord(text[position]) > 0xFFFF else 1
+        if units > MAX_TOKEN_LENGTH:
+            return position
+    return end
+
+
+def standard_tokens(text: str) -> Iterator[tuple[int, int, bool]]:
+    """(start, end, CJK?) of each token in order; text without words gives none.
+
+    CJK are the four types that Lucene's CJKBigramFilter joins: ideographs, Hiragana, Katakana, Hangul.
+    """
+    classes = class_letters(text)
+    position = 0
+    while position < len(text):
+        for match in _GRAMMAR.finditer(classes, position):
+            start, end = match.span()
+            if end - start > MAX_TOKEN_LENGTH // 2 and (cut := _cut(text, start, end)) < end:
+                yield start, cut, match.lastgroup is not None
+                position = cut
+                break
+            yield start, end, match.lastgroup is not None
+        else:
+            return
