@@ -184,7 +184,7 @@ def test_whatever_a_model_writes_is_scored(answer, minilm, tmp_path):
 def test_bertscore_off_leaves_it_out_and_says_so(caplog):
     results = evaluate(["qilin_dqa_na"], ScriptedModel("好"))
     assert not any("bertscore" in key for key in results["results"]["qilin_dqa_na"])
-    assert "bertscore_f1 is left out: bertscore is off" in caplog.text
+    assert "qilin_dqa_na: without bertscore_f1, bertscore_precision," in caplog.text
     assert "|bertscore:off|" in results["configs"]["qilin_dqa_na"]["metadata"]["signature"]
 
 

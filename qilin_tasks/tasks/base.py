@@ -53,8 +53,9 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
         config["process_results"] = "qilin_tasks"
         self.prepare()
         super().__init__(data_dir, cache_dir, download_mode, config)
-        for name, reason in absent.items():
-            logger.warning("%s: %s is left out: %s", self.config.task, name, reason)
+        for reason in dict.fromkeys(absent.values()):
+            names = [name for name, its_reason in absent.items() if its_reason == reason]
+            logger.warning("%s: without %s: %s", self.config.task, ", ".join(names), reason)
         self._sign()
 
     # What a family says.

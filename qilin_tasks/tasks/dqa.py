@@ -70,7 +70,7 @@ class DQATask(BatchScoredTask):
             "note": None if chosen.context == "na" else chosen.note_chars,
             "total": None if chosen.context == "na" else chosen.context_chars,
             "answers": chosen.answers,
-            "notes": None if chosen.context == "na" else RENDERING,
+            "shown": None if chosen.context == "na" else RENDERING,
             "rougeL": rouge_signature("char").removeprefix("rougeL:"),
             "rougeL_jieba": rouge_signature("jieba").removeprefix("rougeL:"),
             "bertscore": bertscore_signature(model=chosen.bertscore_model, layer=chosen.bertscore_layer)
