@@ -232,8 +232,10 @@ def test_everything_that_changes_a_number_is_in_the_signature():
         signature_of(gen_kwargs="max_gen_toks=7"),
         signature_of(apply_chat_template=True),
         signature_of(system_instruction="只用一句话回答"),
+        signature_of(limit=3),
+        signature_of(samples={"qilin_dqa_bm25": [1, 2, 5]}),
     ]
-    assert len({plain, *changed}) == 8
+    assert len({plain, *changed}) == 10
 
 
 def test_prompts_that_the_model_cannot_hold_are_refused_before_generation(tiny_llm):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -56,6 +57,7 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
         for reason in dict.fromkeys(absent.values()):
             names = [name for name, its_reason in absent.items() if its_reason == reason]
             logger.warning("%s: without %s: %s", self.config.task, ", ".join(names), reason)
+        self._data = {"data": digest_all(self.eval_docs), "n": len(self.eval_docs)}
         self._sign()
 
     # What a family says.
@@ -67,13 +69,13 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
         """Metrics that the settings switch off, each with the reason."""
         return {}
 
+    @abstractmethod
     def score(self, docs: Sequence[dict[str, Any]], responses: Sequence[list[Any]]) -> list[dict[str, float]]:
         """Values per document, in order; `responses[i]` holds one entry for each request of document i."""
-        raise TypeError(f"{type(self).__name__} does not say how it scores")
 
+    @abstractmethod
     def signature_parts(self) -> dict[str, Any]:
         """The settings that change a number, in the order of the signature."""
-        raise TypeError(f"{type(self).__name__} does not say what its numbers depend on")
 
     def shown_response(self, response: Any) -> Any:
         """What the samples file shows as the filtered response."""
@@ -87,6 +89,11 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
             "chat": int(bool(kwargs.get("apply_chat_template"))),
             "system": digest(system, length=8) if (system := kwargs.get("system_instruction")) else None,
         }
+        if kwargs.get("samples"):
+            self._data["n"] = len(kwargs["samples"])
+            self._data["samples"] = digest(sorted(kwargs["samples"]), length=8)
+        elif kwargs.get("limit"):
+            self._data["n"] = min(int(kwargs["limit"]), len(self.eval_docs))
         super().build_all_requests(**kwargs)
         self._refuse_hidden_reasoning()
         check_prompts_fit(self._instances, metadata=self.config.metadata, task=str(self.config.task))
@@ -130,7 +137,6 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
 
     def _sign(self) -> None:
         """Writes the signature into the config, from which the harness copies it into the results file."""
-        docs = self.eval_docs
         generation = self.config.generation_kwargs if self.OUTPUT_TYPE == "generate_until" else None
         self.config.metadata["signature"] = signature(
             self.FAMILY,
@@ -142,8 +148,7 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
                 "gen": digest(generation, length=8) if generation is not None else None,
                 "shots": self.config.num_fewshot or 0,
                 **self.prompt_options,
-                "data": digest_all(docs),
-                "n": len(docs),
+                **self._data,
                 "v": self.VERSION,
                 "code": __version__,
             },
