@@ -1,0 +1,94 @@
+"""The embedded sample: readable YAML in the package, written once as parquet in the published layout.
+
+`open_qilin("sample")` then reads that folder exactly as it reads a copy of the real data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from qilin_tasks import __version__
+from qilin_tasks.errors import DataError
+
+
+def sources() -> dict[str, bytes]:
+    """The sample's files in the package, by name."""
+    root = resources.files("qilin_tasks") / "data" / "sample"
+    found = {entry.name: entry.read_bytes() for entry in root.iterdir() if entry.name.endswith((".yaml", ".json"))}
+    if "notes.yaml" not in found:
+        raise DataError(f"{root}: the embedded sample is missing: install qilin-tasks again")
+    return dict(sorted(found.items()))
+
+
+def _cache_roots() -> list[Path]:
+    base = os.environ.get("QILIN_TASKS_CACHE")
+    if base:
+        return [Path(base).expanduser()]
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
+    return [home / "qilin-tasks", Path(tempfile.gettempdir()) / f"qilin-tasks-{os.getuid()}"]
+
+
+def sample_folder() -> Path:
+    """The folder with the sample as parquet, made on first use under QILIN_TASKS_CACHE (default ~/.cache/qilin-tasks).
+
+    Its name carries a digest of the sources, so an updated package never reads an old copy. Raises DataError where
+    no cache folder can be written.
+    """
+    digest = hashlib.sha256(__version__.encode())
+    for name, content in sources().items():
+        digest.update(name.encode() + b"\0" + content)
+    name = f"sample-{digest.hexdigest()[:16]}"
+    refusals = []
+    for root in _cache_roots():
+        if (root / name).is_dir():
+            return root / name
+        try:
+            root.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return _materialise(root, name)
+        except OSError as error:
+            refusals.append(f"{root} ({error.strerror or error})")
+    raise DataError(
+        f"the sample can't be written: {'; '.join(refusals)}. Set QILIN_TASKS_CACHE to a folder that can be written."
+    )
+
+
+def _materialise(root: Path, name: str) -> Path:
+    """Write into a temporary folder beside the target and rename it: the sample is there whole or not at all."""
+    from qilin_tasks.sources.sample_tables import tables
+    from qilin_tasks.sources.writing import write_table
+
+    target = root / name
+    work = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
+    try:
+        for config, table in tables(sources()).items():
+            write_table(table, work / config, shards=2 if config == "notes" else 1)
+        try:
+            work.rename(target)
+        except OSError:
+            if not target.is_dir():  # otherwise another process was faster, with the same content
+                raise
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+def write_sample(folder: Path) -> Path:
+    """Copy the sample's parquet files into a new folder (to look at, or to change in a test)."""
+    if folder.exists() and any(folder.iterdir()):
+        raise DataError(f"{folder} is not empty: name a new folder")
+    shutil.copytree(sample_folder(), folder, dirs_exist_ok=True)
+    return folder
+
+
+def load_yaml(files: dict[str, bytes], name: str) -> Any:
+    """One of the sample's YAML files."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(files[name].decode("utf-8"), Loader=loader)  # noqa: S506 (a safe loader either way)
