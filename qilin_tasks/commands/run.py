@@ -37,7 +37,12 @@ BATCH_SIZES: dict[str, str | None] = {
 PROBES_THE_DEVICE = frozenset({"hf", "hf-auto", "huggingface", "steered", "mamba_ssm"})
 
 DEFAULT_MODEL = "hf"
-SUBCOMMANDS = ("run", "ls", "validate", "-h", "--help")
+SUBCOMMANDS = ("run", "ls", "validate")
+HELP = """\
+qilin-tasks run ARGUMENTS… is `lm_eval ARGUMENTS…` with our task folders in its include path (yours stays), the model
+`qilin-baseline`, and, where no --batch_size is given, --batch_size auto for the backends that gain by it. What follows
+is lm-eval's own help.
+"""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -51,6 +56,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run_raw(arguments: Sequence[str]) -> int:
     """Run `lm_eval ARGUMENTS…`; exceptions of the harness pass through, as they do from lm_eval itself."""
+    if list(arguments) in (["-h"], ["--help"]):
+        print(HELP)
+        arguments = ["run", "--help"]
     cli, setup_logging = _harness_cli()
     setup_logging()
     saved = sys.argv
