@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from qilin_tasks.parsing.ranking_text import LABEL
 
-BRACKETED = re.compile(rf"\[\s*(?:{LABEL}\s*[:#]?\s*)?#?\s*(-?[0-9]{{1,9}})\s*\]", re.IGNORECASE)
+BRACKETED = re.compile(
+    rf"(?:(?<![a-z]){LABEL}\s*)?\[\s*(?:{LABEL}\s*[:#]?\s*)?#?\s*(-?[0-9]{{1,9}})\s*\]", re.IGNORECASE
+)
 LABELLED = re.compile(rf"(?<![a-z0-9])(?:{LABEL}\s*#?|id\s*:|#)\s*([0-9]{{1,9}})(?![0-9a-z]|[.,][0-9])", re.IGNORECASE)
 
 RANK = r"(?:(?:rank|top|no\.?|number|第|อันดับ(?:ที่)?|ลำดับ(?:ที่)?|ที่)\s*)"

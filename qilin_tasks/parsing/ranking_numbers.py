@@ -10,7 +10,7 @@ from qilin_tasks.parsing.ranking_chains import RANK, Chain
 _N = r"-?[0-9]{1,9}"
 _LIST = rf"[({{]?\s*(?P<list>{_N}(?:(?:\s*[,;、>=]\s*(?:(?:and|then)\s+)?|\s+(?:(?:-|and|then)\s+)?){_N})*)\s*[)}}]?"
 _LINE = re.compile(rf"{_LIST}(?P<stop>\s*[.。;,]?)", re.IGNORECASE)
-_AFTER_COLON = re.compile(rf"(?<![0-9]):\s*{_LIST}\s*[.。;]?\Z", re.IGNORECASE)
+_AFTER_COLON = re.compile(rf"(?:(?<![0-9]):\s*|:\s+){_LIST}\s*[.。;]?\Z", re.IGNORECASE)
 _RANKED = re.compile(
     rf"(?:{RANK}\(?(?P<rank>[0-9]{{1,3}})\s*(?:st|nd|rd|th|名|位)?\s*[.):|]?\s*|"
     rf"\(?(?P<ordinal>[0-9]{{1,3}})\s*(?:(?:st|nd|rd|th)\s*[.):]?|[.):|])\s+)(?P<id>{_N})\s*[.。]?",
