@@ -15,6 +15,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import regex
 
 Tokenizer = Callable[[str], list[str]]
@@ -41,7 +42,6 @@ _PLAIN_SINGLE = regex.compile(r"[[\p{Han}\p{Hiragana}\p{Katakana}\u30fc\uac00-\u
 _PLAIN_WORD_RANGES = "0-9a-z\u00df-\u00f6\u00f8-\u017f\u0430-\u045f\u1ea0-\u1ef9"
 _PLAIN_WORD = re.compile(f"[{_PLAIN_WORD_RANGES}]+")
 _PLAIN_TOKEN = re.compile(f"[{_PLAIN_WORD_RANGES}]+|[^ ]")
-_IN_CONTEXT = "\0"
 
 # Codes are private-use characters (planes 15 and 16), which are never tokens themselves.
 _FIRST_CODE, MAX_CODES = 0xF0000, 0x20000
@@ -64,33 +64,51 @@ def normalize(text: str | None) -> str:
     return unicodedata.normalize("NFKC", _MARK_RUN.sub(r"\1", visible)).lower()
 
 
-class _CharacterTable(dict[int, str]):
-    """For `str.translate`: a character to its normal form, separators to a space; filled as characters are met.
+class _Characters:
+    """Each code point's normal form as one code point, filled as they are met: a text is mapped in a few array steps.
 
-    A text goes through it in C, many times faster than normalising it and matching a pattern of scripts. Where a
-    character's token depends on its neighbours it maps to `_IN_CONTEXT`, and the text takes the general way.
+    That is many times faster than normalising it and matching a pattern of scripts. Separators map to a space. Where a
+    character's token depends on its neighbours, or its form is longer, the text takes the general way.
     """
 
-    def __missing__(self, code: int) -> str:
-        character = chr(code)
+    unknown, in_context, invisible = 0x110000, 0x110001, 1
+
+    def __init__(self) -> None:
+        self.forms = np.full(0x110000, self.unknown, dtype="<u4")
+
+    def plain(self, text: str) -> str | None:
+        """The text of plain characters and spaces; None where it must be read in context."""
+        if not text:
+            return ""
+        points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        forms = self.forms[points]
+        if forms.max() >= self.unknown:
+            for point in set(points[forms == self.unknown].tolist()):
+                self.forms[point] = self._form(chr(point))
+            forms = self.forms[points]
+            if forms.max() >= self.unknown:
+                return None
+        plain: str = forms.tobytes().decode("utf-32-le")
+        return plain.replace(chr(self.invisible), "")
+
+    def _form(self, character: str) -> int:
         if unicodedata.category(character) == "Cs":
-            mapped = _IN_CONTEXT
-        elif _INVISIBLE.match(character):
-            mapped = ""
-        else:
-            mapped = "".join(map(self._plain, normalize(character)))
-        self[code] = mapped
-        return mapped
-
-    @staticmethod
-    def _plain(character: str) -> str:
-        if _PLAIN_SINGLE.match(character) or _PLAIN_WORD.match(character):
-            return character
-        in_context = _WORD_CHARACTER.match(character) or unicodedata.category(character).startswith("M")
-        return _IN_CONTEXT if in_context else " "
+            return self.in_context
+        if _INVISIBLE.match(character):
+            return self.invisible
+        form = normalize(character)
+        if len(form) == 1 and (_PLAIN_SINGLE.match(form) or _PLAIN_WORD.match(form)):
+            return ord(form)
+        return self.in_context if any(map(_joins_tokens, form)) else ord(" ")
 
 
-_CHARACTERS = _CharacterTable()
+def _joins_tokens(character: str) -> bool:
+    return unicodedata.category(character)[0] == "M" or _WORD_CHARACTER.match(character) is not None
+
+
+@lru_cache(maxsize=1)
+def _characters() -> _Characters:
+    return _Characters()
 
 
 def tokenize_chars(text: str | None) -> list[str]:
@@ -98,8 +116,8 @@ def tokenize_chars(text: str | None) -> list[str]:
 
     Words are runs of letters, digits and marks, lower-cased, so `iPhone15` is one token and `3.5` two. Never raises.
     """
-    plain = (text or "").translate(_CHARACTERS)
-    return _tokenize_in_context(text) if _IN_CONTEXT in plain else _PLAIN_TOKEN.findall(plain)
+    plain = _characters().plain(text or "")
+    return _tokenize_in_context(text) if plain is None else _PLAIN_TOKEN.findall(plain)
 
 
 def _tokenize_in_context(text: str | None) -> list[str]:
@@ -119,8 +137,8 @@ class Codes(dict[str, str]):
 
 def encode_chars(text: str | None, codes: Codes) -> str:
     """`tokenize_chars(text)` with each token as one character: plain CJK as itself, all others by `codes`."""
-    plain = (text or "").translate(_CHARACTERS)
-    if _IN_CONTEXT in plain:
+    plain = _characters().plain(text or "")
+    if plain is None:
         tokens = _tokenize_in_context(text)
         return "".join(token if _PLAIN_SINGLE.fullmatch(token) else codes[token] for token in tokens)
     return _PLAIN_WORD.sub(lambda word: codes[word[0]], plain).replace(" ", "")
