@@ -91,7 +91,7 @@ class HubSnapshot:
 def _transport_errors() -> tuple[type[BaseException], ...]:
     """The HTTP client's own errors; which client it is depends on the huggingface_hub release."""
     found: list[Any] = []
-    for module_name, class_name in (("httpx", "HTTPError"), ("requests", "RequestException")):
+    for module_name, class_name in (("httpx2", "HTTPError"), ("httpx", "HTTPError"), ("requests", "RequestException")):
         try:
             module = __import__(module_name)
         except ImportError:
