@@ -107,7 +107,7 @@ def test_folding_is_idempotent(text: str) -> None:
     assert fold_width(fold_width(text)) == fold_width(text)
 
 
-@given(st.text(alphabet="中文好的，。 aZ9", min_size=0))
+@given(st.text(alphabet="中文好的，。 aZ"))
 def test_bigrams_of_a_text_and_its_parts_between_punctuation_agree(text: str) -> None:
     parts = [term for part in text.replace("。", "，").split("，") for term in analyzer("zh")(part)]
     assert analyzer("zh")(text) == parts

@@ -71,7 +71,7 @@ def analyze_zh(text: str) -> list[str]:
     """
     terms: list[str] = []
     run, run_end = "", -1
-    for start, end, is_cjk in standard_tokens(text):
+    for start, end, is_cjk in standard_tokens(text, single=False):
         if run and (not is_cjk or start != run_end):
             terms.extend(_bigrams(run))
             run = ""

@@ -79,7 +79,7 @@ def _grammar() -> re.Pattern[str]:
     emoji = f"{emoji_one}(?:(?:Z|(?<=Z)){emoji_one})*"
     return re.compile(
         # Most words of most texts, found without the rest of the grammar.
-        "L+(?![^ ])"
+        "L+(?![^ ])|(?P<run>HH+(?![xZVvks]))"
         f"|(?P<cjk>(?:{katakana})+(?![KUxZVvks])|(?:G{extend})+(?![GLWNUxZVvks]|[:.']{extend}[LGW])|H{extend})"
         f"|{word}|(?:[Ss]{extend})+|{emoji}|#{unselected}V?k{unselected}|(?:R{extend}){{2}}"
     )
@@ -98,16 +98,24 @@ def _cut(text: str, start: int, end: int) -> int:
     return end
 
 
-def standard_tokens(text: str) -> Iterator[tuple[int, int, bool]]:
+def _single(start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    return ((position, position + 1, True) for position in range(start, end))
+
+
+def standard_tokens(text: str, *, single: bool = True) -> Iterator[tuple[int, int, bool]]:
     """(start, end, CJK?) of each token in order; text without words gives none.
 
-    CJK are the four types that Lucene's CJKBigramFilter joins: ideographs, Hiragana, Katakana, Hangul.
+    CJK are the four types that Lucene's CJKBigramFilter joins: ideographs, Hiragana, Katakana, Hangul. With
+    `single=False` ideographs in a row come as one range, as quick callers that join them anyway like it.
     """
     classes = class_letters(text)
     position = 0
     while position < len(text):
         for match in _GRAMMAR.finditer(classes, position):
             start, end = match.span()
+            if match.lastgroup == "run":
+                yield from _single(start, end) if single else [(start, end, True)]
+                continue
             if end - start > MAX_TOKEN_LENGTH // 2 and (cut := _cut(text, start, end)) < end:
                 yield start, cut, match.lastgroup is not None
                 position = cut
