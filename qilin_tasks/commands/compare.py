@@ -1,0 +1,130 @@
+"""`qilin-tasks compare`: many models over many tasks, gone on with after any interruption."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from qilin_tasks.errors import SettingError
+
+EXAMPLE = """example:
+  qilin-tasks compare models.yaml --tasks qilin_dqa,reqa_squad --out runs/
+  qilin-tasks compare --model vllm:Qwen/Qwen2.5-7B-Instruct --model qilin-baseline:lead --tasks qilin_dqa --out runs/
+
+models.yaml is a list of maps:
+  - name: qwen7b
+    backend: vllm                 # vllm, hf, local-chat-completions, openai-chat-completions, qilin-baseline, ...
+    args: {pretrained: Qwen/Qwen2.5-7B-Instruct, max_model_len: 8192}
+    generation: {temperature: 0.0}
+    environment: {CUDA_VISIBLE_DEVICES: "0", OPENAI_API_KEY: "${MY_KEY}"}   # keys only as ${VARIABLE}
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the console script."""
+    parser = subparsers.add_parser(
+        "compare",
+        help="many models over many tasks, resumable, with statistics",
+        description=__doc__,
+        epilog=EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("models", nargs="?", type=Path, help="models.yaml")
+    parser.add_argument("--model", action="append", default=[], metavar="BACKEND:NAME[,KEY=VALUE…]", help="one model")
+    parser.add_argument("--tasks", required=True, help="tasks or groups, separated by commas")
+    parser.add_argument("--out", required=True, type=Path, help="folder of the results; the same one goes on")
+    parser.add_argument("--metadata", nargs="+", default=[], help="task settings: key=value … or a JSON object")
+    parser.add_argument("--gen_kwargs", nargs="+", default=[], help="generation settings: key=value … or a JSON object")
+    parser.add_argument("--limit", type=float, default=None, help="documents a task (below 1: a share); for trying out")
+    parser.add_argument("--num_fewshot", type=int, default=None, help="examples in the prompt")
+    parser.add_argument("--include_path", action="append", default=[], help="another folder of task YAML")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1: each has all the GPUs)")
+    parser.add_argument("--chunk", type=int, default=512, help="requests a crash may lose (vLLM loses about a second)")
+    parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster: auto, host:port, ray://…, local")
+    parser.add_argument("--dry-run", action="store_true", help="print what would be run, reused and asked")
+    parser.set_defaults(run=run)
+
+
+def parse_settings(parts: list[str], *, flag: str) -> dict[str, Any]:
+    """`key=value` (also `a=1,b=2`) and JSON objects, later ones over earlier ones; values are read as YAML."""
+    import yaml
+
+    settings: dict[str, Any] = {}
+    for part in parts:
+        if part.lstrip().startswith("{"):
+            try:
+                value = yaml.safe_load(part)
+            except yaml.YAMLError as error:
+                raise SettingError(f"{flag} {part!r}: not a JSON object: {error}") from error
+            if not isinstance(value, dict):
+                raise SettingError(f"{flag} {part!r}: not a JSON object")
+            settings |= value
+            continue
+        for pair in part.split(","):
+            key, equals, text = pair.partition("=")
+            if not equals or not key.strip():
+                raise SettingError(f"{flag} {part!r}: {pair!r} is not key=value (or give one JSON object)")
+            settings[key.strip()] = yaml.safe_load(text) if text else ""
+    return settings
+
+
+def run(args: argparse.Namespace) -> int:
+    """0 when every (model, task) is finished, 1 when one failed."""
+    from qilin_tasks.compare.dry_run import describe
+    from qilin_tasks.compare.run import make_plan, only_one, run_pairs
+    from qilin_tasks.compare.specs import check_models, read_models, shorthand
+    from qilin_tasks.compare.state import Options, check_head, pair_up, write_head
+
+    specs = [*(read_models(args.models) if args.models else ()), *map(shorthand, args.model)]
+    check_models(specs)
+    names = tuple(name.strip() for name in args.tasks.split(",") if name.strip())
+    if not names:
+        raise SettingError("--tasks is empty: give tasks or groups, for example qilin_dqa,reqa_squad")
+    for flag, number in (("--jobs", args.jobs), ("--chunk", args.chunk), ("--limit", args.limit)):
+        if number is not None and number <= 0:
+            raise SettingError(f"{flag} {number:g}: must be above 0")
+    options = Options(
+        tasks=names,
+        out=args.out,
+        metadata=parse_settings(args.metadata, flag="--metadata"),
+        gen_kwargs=parse_settings(args.gen_kwargs, flag="--gen_kwargs"),
+        limit=args.limit,
+        num_fewshot=args.num_fewshot,
+        include_path=tuple(args.include_path),
+        chunk=args.chunk,
+    )
+    check_head(options)
+    if args.dry_run:
+        with tempfile.TemporaryDirectory() as folder:
+            tasks = make_plan(options, folder=Path(folder))
+        for line in describe(pair_up(specs, tasks, options), options):
+            print(line)
+        return 0
+    with only_one(options.out):
+        check_head(options)
+        tasks = make_plan(options, folder=options.out / ".plan")
+        pairs = pair_up(specs, tasks, options)
+        write_head(options, specs, tasks)
+        try:
+            standings = run_pairs(pairs, options, jobs=args.jobs, ray_address=args.ray)
+        except KeyboardInterrupt:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+            raise
+        return _tell(pairs_now=pair_up(specs, tasks, options), errors=[how.error for how in standings], out=options.out)
+
+
+def _tell(*, pairs_now: Any, errors: list[str], out: Path) -> int:
+    from qilin_tasks.compare.scores import load_scores, short_table
+
+    finished = [pair.result for pair in pairs_now if pair.result is not None]
+    if finished:
+        print(short_table([load_scores(result) for result in finished]))
+        print(f"\nwith statistics, samples and plots: qilin-tasks report {out} --out report/")
+    failed = [(pair, error) for pair, error in zip(pairs_now, errors, strict=True) if pair.result is None]
+    for pair, error in failed:
+        print(f"FAILED {pair.model.name} {pair.task.name}: {error or 'no result'}", file=sys.stderr)
+        print(f"  log: {out / pair.model.name}/log*.txt; the same command tries it again", file=sys.stderr)
+    return 1 if failed else 0

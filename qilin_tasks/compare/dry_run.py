@@ -1,0 +1,68 @@
+"""What a comparison would do: each command, what it would reuse, and about how many tokens it would ask."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from qilin_tasks.compare.processes import command_of
+from qilin_tasks.compare.state import Options, Pair, settings_of
+from qilin_tasks.models.secrets import redact
+
+
+def harness_command(pair: Pair, options: Options) -> str:
+    """The harness's own command for one pair, to copy: without resume, with the keys left in the environment."""
+    spec, settings = pair.model, settings_of(pair.model, options)
+    parts = [
+        "lm_eval",
+        "run",
+        "--model",
+        spec.backend,
+        "--model_args",
+        json.dumps(redact(spec.args), ensure_ascii=False),
+    ]
+    parts += ["--tasks", pair.task.name, "--batch_size", str(spec.batch_size), "--log_samples"]
+    if spec.chat_template or (spec.chat_template is None and "chat" in spec.backend):
+        parts.append("--apply_chat_template")
+    for flag, value in (("--metadata", settings["metadata"]), ("--gen_kwargs", settings["generation"])):
+        if value:
+            parts += [flag, json.dumps(value, ensure_ascii=False)]
+    for flag, number in (("--limit", options.limit), ("--num_fewshot", options.num_fewshot)):
+        if number is not None:
+            parts += [flag, f"{number:g}"]
+    if spec.system_instruction:
+        parts += ["--system_instruction", spec.system_instruction]
+    for path in options.include_path:
+        parts += ["--include_path", path]
+    return shlex.join([*parts, "--output_path", str(options.out / spec.name)])
+
+
+def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
+    """Lines to print: the process of each model, then its tasks; the last line sums up."""
+    prompts = answers = most = 0.0
+    for name in dict.fromkeys(pair.model.name for pair in pairs):
+        mine = [pair for pair in pairs if pair.model.name == name]
+        todo = [pair for pair in mine if pair.result is None]
+        yield f"# {name} ({mine[0].model.backend})"
+        if todo:
+            job = Path(options.out).resolve() / name / "jobs" / "….json"
+            yield f"process: {shlex.join(command_of(job))}"
+        for pair in mine:
+            task = pair.task
+            if pair.result is not None:
+                yield f"{task.name}: finished, {task.n} documents reused"
+                continue
+            share = 1 - min(1.0, pair.stored / task.requests) if task.requests else 0.0
+            tokens = (task.prompt_tokens * share, task.answer_tokens * share, task.most_answer_tokens * share)
+            if pair.model.backend == "qilin-baseline":
+                tokens = (0.0, 0.0, 0.0)
+            prompts, answers, most = prompts + tokens[0], answers + tokens[1], most + tokens[2]
+            yield (
+                f"{task.name}: {task.n} documents, {task.requests} requests, {pair.stored} answers reused; about "
+                f"{tokens[0]:,.0f} prompt tokens, {tokens[1]:,.0f} answer tokens as long as the references (at most "
+                f"{tokens[2]:,.0f})"
+            )
+            yield f"  as: {harness_command(pair, options)}"
+    yield f"in all: about {prompts:,.0f} prompt tokens, {answers:,.0f} answer tokens (at most {most:,.0f})"

@@ -1,0 +1,195 @@
+"""models.yaml and `--model backend:name` -> model specifications, checked before anything runs."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
+from qilin_tasks.models.secrets import names_a_secret, references, refuse_secrets
+
+_API = ("aiohttp", "requests", "tenacity")
+#: The backends of the harness that a comparison runs: the argument that names the model, and the packages it needs.
+BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "vllm": ("pretrained", ("vllm",), "vllm"),
+    "vllm-vlm": ("pretrained", ("vllm",), "vllm"),
+    "hf": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
+    "hf-multimodal": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
+    "local-completions": ("model", _API, "api"),
+    "local-chat-completions": ("model", _API, "api"),
+    "openai-completions": ("model", (*_API, "tiktoken"), "api"),
+    "openai-chat-completions": ("model", (*_API, "tiktoken"), "api"),
+    "qilin-baseline": ("strategy", (), ""),
+}
+LOCAL_WEIGHTS = ("vllm", "vllm-vlm", "hf", "hf-multimodal")
+#: Arguments that say how a model is run, not what it answers: a comparison may go on after they changed.
+OPERATIONAL = frozenset(
+    {
+        "num_concurrent", "max_retries", "timeout", "verify_certificate", "ca_cert_path", "auth_token", "header",
+        "gpu_memory_utilization", "tensor_parallel_size", "data_parallel_size", "swap_space", "max_num_seqs",
+        "max_num_batched_tokens", "device", "device_map_option", "batch_size", "max_batch_size", "parallelize",
+    }
+)  # fmt: skip
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+_HEAD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights)."""
+
+    name: str
+    backend: str
+    args: dict[str, Any]
+    generation: dict[str, Any] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    batch_size: int | str = "auto"
+    chat_template: bool | None = None
+    system_instruction: str | None = None
+    gpus: float | None = None
+
+    def identity(self) -> dict[str, Any]:
+        """What its answers depend on: stored responses are refused to any other."""
+        args = {key: value for key, value in self.args.items() if key not in OPERATIONAL}
+        identity: dict[str, Any] = {"backend": self.backend, "args": args}
+        folder = self.weights()
+        if folder is not None:
+            identity["weights"] = folder_fingerprint(folder)
+        return identity
+
+    def weights(self) -> Path | None:
+        """The local folder of the model's weights, if it is one."""
+        name = self.args.get(BACKENDS[self.backend][0])
+        if self.backend not in LOCAL_WEIGHTS or not isinstance(name, str):
+            return None
+        return Path(name).expanduser() if _is_path(name) else None
+
+
+def _is_path(name: str) -> bool:
+    """Whether a model name means a folder: hub names have one slash at most, and no dot or tilde in front."""
+    return name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep == "\\" in name or Path(name).is_dir()
+
+
+def folder_fingerprint(folder: Path) -> str:
+    """A digest over names, sizes and first and last MiB of a model folder's files: independent of time and place."""
+    total = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(".")):
+        size = path.stat().st_size
+        total.update(f"{path.relative_to(folder).as_posix()}\0{size}\0".encode())
+        with path.open("rb") as file:
+            total.update(file.read(_HEAD_BYTES))
+            if size > 2 * _HEAD_BYTES:
+                file.seek(-_HEAD_BYTES, os.SEEK_END)
+            total.update(file.read())
+    return total.hexdigest()[:16]
+
+
+def read_models(path: Path) -> list[ModelSpec]:
+    """The models of a YAML file: a list of maps. Raises DataError or SettingError naming the entry and the way out."""
+    if not path.is_file():
+        raise DataError(f"models file {str(path)!r} does not exist")
+    try:
+        entries = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not YAML: {error}") from error
+    if not isinstance(entries, list) or not entries:
+        raise DataError(f"{path}: a list of models is needed, each with name, backend and args")
+    return [_spec(entry, where=f"{path}, model {number}") for number, entry in enumerate(entries, start=1)]
+
+
+def _spec(entry: Any, *, where: str) -> ModelSpec:
+    if not isinstance(entry, Mapping):
+        raise DataError(f"{where}: {entry!r} is not a map with name, backend and args")
+    names = [f.name for f in fields(ModelSpec)]
+    for key in entry:
+        if key not in names:
+            raise unknown(f"{where}: setting", key, names)
+    for key in ("name", "backend"):
+        if not isinstance(entry.get(key), str):
+            raise SettingError(f"{where}: {key} {entry.get(key)!r}: a text is needed")
+    for key in ("args", "generation", "environment"):
+        if not isinstance(entry.get(key) or {}, Mapping):
+            raise SettingError(f"{where}: {key} {entry[key]!r}: a map is needed")
+    filled = {key: value for key, value in entry.items() if value is not None}
+    environment = {key: str(value) for key, value in (entry.get("environment") or {}).items()}
+    return ModelSpec(**{"args": {}, **filled, "environment": environment})
+
+
+def shorthand(text: str) -> ModelSpec:
+    """`vllm:Qwen/Qwen2.5-7B-Instruct` or `local-chat-completions:qwen,base_url=http://…,num_concurrent=8`."""
+    backend, colon, rest = text.partition(":")
+    if backend not in BACKENDS:
+        raise unknown(f"--model {text!r}: backend", backend, BACKENDS)
+    model, *pairs = rest.split(",")
+    if not colon or not model:
+        raise SettingError(f"--model {text!r}: write backend:name, for example vllm:Qwen/Qwen2.5-7B-Instruct")
+    args: dict[str, Any] = {BACKENDS[backend][0]: model}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals:
+            raise SettingError(f"--model {text!r}: {pair!r} is not key=value")
+        args[key] = yaml.safe_load(value) if value else ""
+    name = re.sub(r"[^A-Za-z0-9._+-]+", "-", model.rstrip("/").rsplit("/", 1)[-1]).strip("-.")
+    return ModelSpec(name=name or backend, backend=backend, args=args)
+
+
+def check_models(specs: Sequence[ModelSpec]) -> None:
+    """Raises on the first thing that would fail later: names, backends, packages, folders, keys, variables."""
+    if not specs:
+        raise SettingError("no models: give a models.yaml, or --model backend:name")
+    names: dict[str, str] = {}
+    for spec in specs:
+        if not _NAME.fullmatch(spec.name):
+            raise SettingError(
+                f"model name {spec.name!r}: letters, digits and . _ + - only (it becomes a folder), at most 100"
+            )
+        if spec.name.lower() in names:
+            raise SettingError(
+                f"two models are called {spec.name!r}: their results would overwrite each other; give each a `name` of "
+                "its own in models.yaml"
+            )
+        names[spec.name.lower()] = spec.name
+        _check_model(spec)
+
+
+def _check_model(spec: ModelSpec) -> None:
+    where = f"model {spec.name!r}"
+    if spec.backend not in BACKENDS:
+        raise unknown(f"{where}: backend", spec.backend, BACKENDS)
+    argument, packages, extra = BACKENDS[spec.backend]
+    if not spec.args.get(argument):
+        raise SettingError(f"{where}: args need {argument!r} with backend {spec.backend!r}")
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            raise DependencyError(
+                f"{where}: backend {spec.backend!r} needs the package {package!r}: pip install 'qilin-tasks[{extra}]'"
+            )
+    folder = spec.weights()
+    if folder is not None and not folder.is_dir():
+        raise DataError(f"{where}: the model folder {str(folder)!r} does not exist")
+    if folder is not None and not (folder / "config.json").is_file():
+        raise DataError(f"{where}: {str(folder)!r} holds no config.json, so it is no model folder")
+    refuse_secrets(spec.args, where=where)
+    refuse_secrets(spec.environment, where=f"{where}, environment")
+    for name in spec.environment:
+        if names_a_secret(name) and not references({name: spec.environment[name]}):
+            raise SettingError(f"{where}: environment {name}: write ${{VARIABLE}}, never the key itself")
+    missing = [
+        name
+        for name in references([spec.args, spec.environment])
+        if name not in os.environ and name not in spec.environment
+    ]
+    if missing:
+        raise SettingError(f"{where}: environment variable {missing[0]} is not set: export it first")
+    if spec.backend.startswith("openai-") and not (
+        os.environ.get("OPENAI_API_KEY") or "OPENAI_API_KEY" in spec.environment
+    ):
+        raise SettingError(f"{where}: backend {spec.backend!r} reads its key from OPENAI_API_KEY, which is not set")

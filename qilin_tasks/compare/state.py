@@ -1,0 +1,183 @@
+"""What a comparison's folder holds: jobs, finished (model, task) pairs, stored responses; mismatches are refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from qilin_tasks import __version__
+from qilin_tasks.compare.specs import ModelSpec
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.models.files import write_whole
+from qilin_tasks.models.response_store import stored_count
+from qilin_tasks.results import TaskResult, iter_samples, read_results, signature_parts
+
+FORMAT = 1
+HEAD = "compare.json"
+
+
+@dataclass(frozen=True)
+class Options:
+    """What is asked of every model; a model's own `generation` goes over `gen_kwargs`."""
+
+    tasks: tuple[str, ...]
+    out: Path
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    gen_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    limit: float | None = None
+    num_fewshot: int | None = None
+    include_path: tuple[str, ...] = ()
+    chunk: int = 512
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A leaf task: how much it asks, and what its results will say of themselves."""
+
+    name: str
+    n: int
+    requests: int
+    signature: str | None
+    metrics: tuple[str, ...]
+    prompt_tokens: int
+    answer_tokens: int
+    most_answer_tokens: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A model and a task: `result` when finished, `stored` responses of `task.requests` when not."""
+
+    model: ModelSpec
+    task: Planned
+    result: TaskResult | None
+    stored: int
+
+
+def settings_of(spec: ModelSpec, options: Options) -> dict[str, Any]:
+    """The settings that a (model, task) result depends on besides the model's identity and the task's signature."""
+    return {
+        "metadata": dict(options.metadata),
+        "limit": options.limit,
+        "generation": {**options.gen_kwargs, **spec.generation},
+        "num_fewshot": options.num_fewshot,
+        "chat_template": spec.chat_template,
+        "system_instruction": spec.system_instruction,
+    }
+
+
+def job_of(
+    spec: ModelSpec, options: Options, tasks: Sequence[Planned], *, identity: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What the process of a model reads (qilin_tasks.models.runner): references to the environment, no keys."""
+    return {
+        "format": FORMAT,
+        "name": spec.name,
+        "backend": spec.backend,
+        "args": spec.args,
+        "batch_size": spec.batch_size,
+        "chat_template": spec.chat_template,
+        "system_instruction": spec.system_instruction,
+        "gen_kwargs": {**options.gen_kwargs, **spec.generation},
+        "metadata": dict(options.metadata),
+        "limit": options.limit,
+        "num_fewshot": options.num_fewshot,
+        "include_path": list(options.include_path),
+        "chunk": options.chunk,
+        "identity": dict(identity),
+        "settings": settings_of(spec, options),
+        "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],
+        "folder": str((options.out / spec.name).resolve()),
+    }
+
+
+def check_head(options: Options) -> None:
+    """Refuses a folder that another version's comparison wrote, or that holds something else."""
+    path = options.out / HEAD
+    if not path.exists():
+        others = (
+            sorted(p.name for p in options.out.iterdir() if not p.name.startswith(".")) if options.out.is_dir() else []
+        )
+        if others:
+            raise DataError(
+                f"--out {options.out} holds {', '.join(others[:3])} but no {HEAD}: it is no comparison's folder; "
+                "give a new or an empty one"
+            )
+        return
+    try:
+        head = json.loads(path.read_text(encoding="utf-8"))
+        form, version = head["format"], head["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{path}: not a comparison's file ({error!r}); use another --out") from error
+    if form != FORMAT:
+        raise DataError(
+            f"{options.out} was written by qilin-tasks {version} (format {form}), this is {__version__} (format "
+            f"{FORMAT}); use another --out, or that version"
+        )
+
+
+def write_head(options: Options, specs: Sequence[ModelSpec], tasks: Sequence[Planned]) -> None:
+    """Note what is compared; models of earlier runs of the same folder stay listed."""
+    path = options.out / HEAD
+    known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    models = {**known.get("models", {}), **{spec.name: {"backend": spec.backend, "args": spec.args} for spec in specs}}
+    names = list(dict.fromkeys([*known.get("tasks", []), *(task.name for task in tasks)]))
+    write_whole(
+        path,
+        json.dumps(
+            {"format": FORMAT, "version": __version__, "tasks": names, "models": models}, ensure_ascii=False, indent=1
+        ),
+    )
+
+
+def finished(spec: ModelSpec, task: Planned, options: Options, *, identity: Mapping[str, Any]) -> TaskResult | None:
+    """The result of a pair that needs no more work. Raises where it was made with other settings, data or damage."""
+    folder = options.out / spec.name / task.name
+    if not folder.exists():
+        return None
+    files = sorted(folder.glob("results_*.json"))
+    if not files:
+        raise DataError(
+            f"{folder} holds no results_*.json: it was edited; delete it, stored answers are not asked again"
+        )
+    # The oldest is the run's own; rescored files stand beside it.
+    result = next(r for r in read_results(files[0]) if r.task == task.name)
+    made = json.loads(files[0].read_text(encoding="utf-8")).get("compare") or {}
+    wanted = {"settings": settings_of(spec, options), "identity": dict(identity)}
+    for part, now in wanted.items():
+        there = made.get(part) or {}
+        # JSON has no tuples: compare what both sides look like on disk.
+        now = json.loads(json.dumps(now, default=str))
+        changed = [key for key in {**there, **now} if there.get(key) != now.get(key)]
+        if changed:
+            key = changed[0]
+            raise SettingError(
+                f"{folder} was made with other {part}: {key} was {there.get(key)!r}, now {now.get(key)!r}; use another "
+                "--out or another name for the model, or delete that folder"
+            )
+    there_data, now_data = (signature_parts(s).get("data") for s in (result.signature, task.signature))
+    if there_data != now_data:
+        raise DataError(
+            f"{folder} was made on the data {there_data}, but the data are {now_data} now (QILIN_DATA, REQA_DATA?); "
+            "rows of different data can't be compared: use another --out"
+        )
+    if result.n != task.n:
+        raise DataError(f"{folder} holds {result.n} documents, but {task.n} are planned; use another --out")
+    for _ in iter_samples(result):
+        pass
+    return result
+
+
+def pair_up(specs: Sequence[ModelSpec], tasks: Sequence[Planned], options: Options) -> list[Pair]:
+    """Every (model, task) with what is there already, models first. Raises on anything that can't be gone on with."""
+    pairs = []
+    for spec in specs:
+        identity = spec.identity()
+        for task in tasks:
+            result = finished(spec, task, options, identity=identity)
+            path = options.out / spec.name / "responses" / f"{task.name}.sqlite"
+            pairs.append(Pair(spec, task, result, 0 if result else stored_count(path, identity=identity)))
+    return pairs
