@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.signature import digest_all
@@ -34,7 +34,7 @@ class PoolQuestion:
     answers: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Candidates (sentences or documents) in order of first appearance; `owners[i]` is candidate i's document.
 
@@ -50,7 +50,7 @@ class Pool:
     problems: dict[str, int] = field(default_factory=dict)
     examples: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """A digest of the candidates and the questions with their gold candidates."""
         return digest_all([self.candidates, self.owners, *((q.key, q.text, q.sentences) for q in self.questions)])
