@@ -23,7 +23,9 @@ Ranking = Sequence[tuple[int, float]]
 
 def is_answered(row: Mapping[str, Any]) -> bool:
     """Whether the row holds an answer: `-1`, null and blank mean that the module did not trigger."""
-    return clean(row["dqa_output"]).strip() not in ("", NOT_TRIGGERED)
+    output = clean(row["dqa_output"]).strip()
+    # Zero-width characters alone are blank to every reader.
+    return output != NOT_TRIGGERED and any(char.isprintable() and not char.isspace() for char in output)
 
 
 def is_engaged(row: Mapping[str, Any]) -> bool:

@@ -6,10 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import lm_eval
+import lm_eval.evaluator
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
 from qilin_tasks import tasks_folder
+
+
+# It lists every installed package through a pip process, seconds for each run, for a report that no test reads.
+lm_eval.evaluator.add_env_info = lambda results: None
 
 
 def evaluate(
