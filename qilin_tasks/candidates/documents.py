@@ -1,0 +1,88 @@
+"""Requests and notes to the documents that the ranking tasks ask about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qilin_tasks.candidates.okapi import okapi_scores
+from qilin_tasks.candidates.qrels_check import check_qrels
+from qilin_tasks.candidates.requests import Request, read_requests, shuffled
+from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
+from qilin_tasks.candidates.windows import windows
+from qilin_tasks.contexts import plain, show_notes, trim
+from qilin_tasks.runs import read_qrels
+from qilin_tasks.sources.qilin import Note, open_qilin
+
+# No prompt shows where or when a note was exposed, nor its counters: both give the clicks away.
+
+
+def build_ranking(settings: RankingSettings, *, spec: str | None = None, images: bool = False) -> list[dict[str, Any]]:
+    """One document a request: `query`, `history`, `candidates` as shown; `windows`, `relevant`, `first_stage` as ids.
+
+    Raises DataError for data that is not as published, before anything is asked.
+    """
+    source = open_qilin(spec)
+    requests = read_requests(source, settings.config, rows=settings.rows)
+    if settings.qrels is not None:
+        check_qrels(requests, read_qrels(settings.qrels), where=settings.qrels)
+    notes = source.notes(wanted_notes(requests, settings), images=images)
+    return [document(request, notes, settings, images=images) for request in requests]
+
+
+def wanted_notes(requests: Sequence[Request], settings: RankingSettings) -> set[int]:
+    """The notes whose text a prompt shows."""
+    wanted = {note for request in requests for note in request.candidates}
+    return wanted.union(*(recent(request, settings) for request in requests))
+
+
+def recent(request: Request, settings: RankingSettings) -> tuple[int, ...]:
+    """The clicked notes whose titles are shown: the last `history` of the list, which is in order of time."""
+    return request.history[-settings.history :] if settings.history else ()
+
+
+def document(
+    request: Request, notes: Mapping[int, Note], settings: RankingSettings, *, images: bool = False
+) -> dict[str, Any]:
+    """The document of one request; candidate i is shown as `[i]`, in an order that only the seed and the ids decide."""
+    order = shuffled(request.candidates, seed=settings.shuffle_seed, key=request.row)
+    shown_in = windows(len(order), size=settings.window if isinstance(settings, ListwiseSettings) else len(order))
+    query = plain(request.query).replace("\n", " ")
+    candidates, trimmed = _shown([notes[note] for note in order], shown_in, settings)
+    if images:
+        for candidate in candidates:
+            paths = notes[candidate["note_idx"]].images
+            candidate["image"] = paths[0] if paths else ""
+    scores = okapi_scores(query, [notes[note].text for note in order])
+    return {
+        "doc_key": request.row,
+        "request_id": request.request_id,
+        "query": trim(query, settings.query_chars),
+        "history": [
+            trim(plain(notes[note].title).replace("\n", " "), settings.note_chars) for note in recent(request, settings)
+        ],
+        "candidates": candidates,
+        "windows": shown_in,
+        "relevant": [place for place, note in enumerate(order, start=1) if note in request.clicked],
+        "n_relevant": request.n_clicks,
+        "first_stage": sorted(range(1, len(order) + 1), key=lambda place: -scores[place - 1]),
+        "candidates_trimmed": trimmed,
+    }
+
+
+def _shown(
+    notes: Sequence[Note], shown_in: Sequence[Sequence[int]], settings: RankingSettings
+) -> tuple[list[dict[str, Any]], int]:
+    """The candidates as the prompts show them, and how many were cut; the same text in every window."""
+    note_chars, context_chars = settings.note_chars, settings.note_chars * len(notes)
+    if isinstance(settings, ListwiseSettings) and len(shown_in) == 1:
+        context_chars = settings.context_chars
+    elif isinstance(settings, ListwiseSettings):
+        note_chars = min(note_chars, settings.context_chars // max(len(ids) for ids in shown_in))
+    shown = show_notes(
+        ((note.note_idx, note.title, note.content) for note in notes),
+        note_chars=note_chars,
+        context_chars=context_chars,
+    )
+    candidates = [{"note_idx": note.note_idx, "title": note.title, "content": note.content} for note in shown]
+    return candidates, sum(note.trimmed for note in shown)
