@@ -1,4 +1,4 @@
-"""Metrics: one file a quantity, pure functions of texts or rankings; `METRICS` is the visible table of the text metrics.
+"""Metrics: one file a quantity, pure functions of texts or rankings; `METRICS` is the table of the text metrics.
 
 Importing this loads no model and no dictionary.
 """

@@ -94,8 +94,8 @@ def _match(
     except RuntimeError as error:
         if not is_out_of_memory(error) or longer.device.type == "cpu":
             raise
-        logger.warning("BERTScore: no memory left on %s, matching on the CPU", longer.device)
-        return _best_matches(longer.cpu(), padded, weights, lengths)
+    logger.warning("BERTScore: no memory left on %s, matching on the CPU", longer.device)
+    return _best_matches(longer.cpu(), padded, weights, lengths)
 
 
 def _padded_weights(encoder: Encoder, texts: Sequence[Ids], width: int) -> np.ndarray:

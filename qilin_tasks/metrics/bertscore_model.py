@@ -91,7 +91,7 @@ class Encoder:
         return ids
 
     def counted(self, ids: Sequence[int]) -> np.ndarray:
-        """True for each token that counts in the mean: all but [CLS] and [SEP] wherever they stand, as in bert-score."""
+        """True for each token that counts in the mean: all but [CLS] and [SEP], wherever they are, as in bert-score."""
         return np.isin(np.asarray(ids), self._uncounted, invert=True)
 
     def forward(self, batch: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -121,21 +121,26 @@ class Encoder:
         start, size = 0, batch_size
         while start < len(rows):
             batch = rows[start : start + size]
-            try:
-                vectors = self.forward(batch)
-            except RuntimeError as error:
-                if not is_out_of_memory(error) or (size == 1 and self.device == "cpu"):
-                    raise
-                _empty_cache()
-                if size > 1:
-                    size = min(size, len(batch)) // 2 or 1
-                    logger.warning("BERTScore: no memory left on %s, batches of %d from here", self.device, size)
-                else:
-                    self.fall_back_to_cpu()
-                    size = batch_size
-                continue
-            yield start, vectors
-            start += len(batch)
+            vectors = self._forward_if_memory(batch, last_resort=size == 1 and self.device == "cpu")
+            if vectors is not None:
+                yield start, vectors
+                start += len(batch)
+            elif size > 1:
+                size = max(1, min(size, len(batch)) // 2)
+                logger.warning("BERTScore: no memory left on %s, batches of %d from here", self.device, size)
+            else:
+                self.fall_back_to_cpu()
+                size = batch_size
+
+    def _forward_if_memory(self, batch: Sequence[Sequence[int]], *, last_resort: bool) -> torch.Tensor | None:
+        """None where memory ran out: by then the error, which holds on to the tensors of its frames, is gone."""
+        try:
+            return self.forward(batch)
+        except RuntimeError as error:
+            if last_resort or not is_out_of_memory(error):
+                raise
+        _empty_cache()
+        return None
 
 
 def _load_network(model: str, config: Any) -> Any:
@@ -192,7 +197,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     import torch
 
     words = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "can't allocate memory")
-    return isinstance(error, torch.OutOfMemoryError) or any(word in str(error) for word in words)
+    return isinstance(error, torch.cuda.OutOfMemoryError) or any(word in str(error) for word in words)
 
 
 def _empty_cache() -> None:

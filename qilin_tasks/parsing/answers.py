@@ -9,13 +9,13 @@ from qilin_tasks.text.tokens import clean
 
 # Marks of reasoning in generated text, as vLLM 0.32's reasoning parsers list them: <think> (DeepSeek, Qwen3, GLM, Olmo,
 # ERNIE, Hunyuan with a suffix <think:…>), <seed:think>, <mm:think> (MiniMax), [THINK] (Mistral), <|START_THINKING|>
-# (Cohere); <thinking>, <thought> and <reasoning> are what prompts and other servers make of it.
+# (Cohere); <thinking>, <thought> and <reasoning> come from prompts and other servers (NousResearch/hermes-agent 4286,
+# vectorize-io/hindsight 2195).
 _TAG = re.compile(
-    r"<(?P<close>/?)(?:[a-z]{1,16}:)?(?P<name>think|thinking|thought|reasoning)"
-    r"(?::[\w-]{1,32})?(?:\s+[^<>=]{1,64}=[^<>]{0,256}|\s*/)?\s*>"
+    r"(?i:<(?P<close>/?)(?:[a-z]{1,16}:)?(?P<name>think|thinking|thought|reasoning)"
+    r"(?::[\w-]{1,32})?(?:\s+[^<>=]{1,64}=[^<>]{0,256}|\s*/)?\s*>)"
     r"|\[(?P<close_mistral>/?)(?P<mistral>THINK)\]"
-    r"|<\|(?:START|(?P<close_cohere>END))_(?P<cohere>THINKING)\|>",
-    re.IGNORECASE,
+    r"|<\|(?:START|(?P<close_cohere>END))_(?P<cohere>THINKING)\|>"
 )
 # Hunyuan's template, and the prompts of R1-style training, wrap what follows the reasoning.
 _ANSWER_WRAPPER = re.compile(r"\s*<answer>(?P<answer>.*?)(?:</answer>\s*)?\Z", re.DOTALL | re.IGNORECASE)
