@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
+import importlib.metadata
 import json
 import os
+import platform
 import shutil
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,24 @@ def _detect_once(model: Any) -> None:
         return found[0]
 
     model._detect_batch_size = once
+
+
+def describe_machine_once(folder: Path) -> None:
+    """The harness describes the machine in every results file, which takes seconds: here once for a comparison."""
+    try:
+        from torch.utils import collect_env
+    except ImportError:
+        return  # The harness then writes that torch is not there.
+    describe: Callable[[], str] = collect_env.get_pretty_env_info
+    about = f"{platform.node()} {sys.executable} {lm_eval.__version__} {importlib.metadata.version('torch')}"
+    path = folder / ".plan" / f"machine-{hashlib.sha256(about.encode()).hexdigest()[:12]}.txt"
+
+    def described() -> str:
+        if not path.exists():
+            write_whole(path, describe())
+        return path.read_text(encoding="utf-8")
+
+    collect_env.get_pretty_env_info = described
 
 
 def uses_chat_template(job: Mapping[str, Any], model: Any) -> bool:
@@ -206,6 +227,7 @@ def run_job(job: Mapping[str, Any]) -> int:
     try:
         for status in statuses.values():
             status.write("loading")
+        describe_machine_once(folder.parent)
         model = load_model(job)
     except Exception as error:  # noqa: BLE001 (whatever a backend raises becomes a failed model, not a lost run)
         traceback.print_exc()
