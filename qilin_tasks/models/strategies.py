@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from qilin_tasks.errors import SettingError
@@ -23,14 +24,17 @@ class Strategy(NamedTuple):
 _SENTENCE = re.compile(r"[^。！？!?\n]+(?:[。！？!?]+[”’」』）)]*)?")
 
 
+LEAD_SENTENCES = 5
+
+
 def lead(doc: Mapping[str, Any]) -> str:
-    """The first sentence of each shown note, in order (the summarisation literature's LEAD); empty without notes."""
-    sentences = []
-    for note in doc.get("notes") or ():
-        found = _SENTENCE.search(note["content"] or note["title"])
-        if found:
-            sentences.append(found.group().strip())
-    return "".join(sentences)
+    """LEAD-5: the first sentences of the shown notes, five in all; every note's first, then every note's second, …
+
+    The summarisation literature's LEAD-k over several documents; empty without notes.
+    """
+    by_note = [_SENTENCE.findall(note["content"] or note["title"]) for note in doc.get("notes") or ()]
+    turns = [sentence.strip() for turn in zip_longest(*by_note, fillvalue="") for sentence in turn]
+    return "".join([sentence for sentence in turns if sentence][:LEAD_SENTENCES])
 
 
 def reference(doc: Mapping[str, Any]) -> str:
