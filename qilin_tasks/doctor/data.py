@@ -1,0 +1,58 @@
+"""The data that the chosen tasks will read, opened as they open it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from qilin_tasks.doctor.findings import Finding, failure
+from qilin_tasks.documents import ACTION_COLUMNS, ROW_COLUMNS, RUN_COLUMNS, is_answered, is_engaged
+from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.sources.qilin import DEFAULT, QilinSource, open_qilin
+
+NOTE_COLUMNS = ("note_idx", "note_title", "note_content")
+
+
+def uses_the_hub() -> bool:
+    """Whether QILIN_DATA names a hub repository: then files may have to be fetched first."""
+    spec = os.environ.get("QILIN_DATA") or DEFAULT
+    return spec != "sample" and not Path(spec).expanduser().exists()
+
+
+def dqa_data() -> list[Finding]:
+    """The `dqa` and `notes` configs: layout, revision, answered rows, and which runs the release holds."""
+    try:
+        source = open_qilin()
+        source.check({"dqa": [*ROW_COLUMNS, *ACTION_COLUMNS], "notes": NOTE_COLUMNS})
+        return [_rows(source)]
+    except QilinTasksError as error:
+        return [failure("data", error)]
+
+
+def _rows(source: QilinSource) -> Finding:
+    answered = engaged = 0
+    for rows in source.iter_rows("dqa", ["dqa_output", *ACTION_COLUMNS]):
+        kept = [row for row in rows if is_answered(row)]
+        answered += len(kept)
+        engaged += sum(map(is_engaged, kept))
+    where = source.name + (f"@{source.revision}" if source.revision else "")
+    runs = [column for column in RUN_COLUMNS.values() if column in source.columns("dqa")]
+    detail = (
+        f"{where}: {source.row_count('dqa')} rows of dqa, {answered} answered ({engaged} with a user action), "
+        f"{source.note_count()} notes, runs: {', '.join(runs) or 'none'}"
+    )
+    if answered == 0:
+        return Finding("data", "fail", detail, "QILIN_DATA: a copy whose dqa_output holds answers, or sample")
+    return Finding("data", "ok", detail)
+
+
+def documents(name: str, task: Any) -> Finding:
+    """What a loaded task asks about."""
+    docs = task.eval_docs
+    detail = f"{len(docs)} documents"
+    if "notes" in docs.column_names and len(docs):
+        shown = [len(doc["notes"]) for doc in docs]
+        trimmed = sum(any(note.get("trimmed") for note in doc["notes"]) for doc in docs)
+        detail += f", {sum(shown) / len(docs):.1f} notes each, {trimmed} of them with a trimmed note"
+    return Finding(name, "ok", detail)
