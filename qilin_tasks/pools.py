@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from qilin_tasks.errors import DataError
+from qilin_tasks.errors import DataError, unknown
 from qilin_tasks.signature import digest_all
 from qilin_tasks.sources.beir import RetrievalSet
 from qilin_tasks.sources.reqa import SETS, data_spec, read_set
@@ -191,6 +191,8 @@ def load_pool(
     spec: str | None = None,
 ) -> Pool:
     """The pool of a named set, read as REQA_DATA (or `spec`) says; built once in a process for the same settings."""
+    if name not in SETS:
+        raise unknown("ReQA set", name, SETS)
     return _load(name, data_spec(spec), strict, revision, limit, seed)
 
 

@@ -58,7 +58,11 @@ def test_english_table(text: str, expected: list[str]) -> None:
 
 def test_company_before_a_name_goes_on_and_before_an_article_ends() -> None:
     text = "Acme Inc. Chairman Lee spoke. He left Acme Inc. The rest stayed."
-    assert split_sentences(text, language="en") == ["Acme Inc. Chairman Lee spoke.", "He left Acme Inc.", "The rest stayed."]
+    assert split_sentences(text, language="en") == [
+        "Acme Inc. Chairman Lee spoke.",
+        "He left Acme Inc.",
+        "The rest stayed.",
+    ]
 
 
 @pytest.mark.parametrize(("text", "expected"), CHINESE)

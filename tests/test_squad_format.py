@@ -57,7 +57,11 @@ BAD = [
     (["data"], {}, r"the file has a 'data' of type dict; it must be list"),
     (["data", 0], "x", r"data\[0\] must be an object with 'paragraphs', not str"),
     (["data", 0, "paragraphs", 0, "context"], KeyError, r"data\[0\]\.paragraphs\[0\] has no 'context'"),
-    (["data", 0, "paragraphs", 0, "context"], " \n ", r"data\[0\]\.paragraphs\[0\] has a paragraph without any sentence"),
+    (
+        ["data", 0, "paragraphs", 0, "context"],
+        " \n ",
+        r"data\[0\]\.paragraphs\[0\] has a paragraph without any sentence",
+    ),
     ([*QAS, 1, "id"], "q1", r"data\[0\]\.paragraphs\[0\]\.qas\[1\] repeats the question id 'q1' of data\[0\]"),
     ([*QAS, 1, "question"], "  ", r"qas\[1\] \(id 'q2'\) has an empty question"),
     ([*QAS, 0, "question"], None, r"qas\[0\] \(id 'q1'\) has a 'question' of type NoneType"),

@@ -12,6 +12,7 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.rankings import parse_ranking
 from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
+from qilin_tasks.scoring.ranking import rates
 from qilin_tasks.scoring.reqa_ranks import Scores, best_rank, document_scores, rank_values
 from qilin_tasks.scoring.reqa_retrieval import retriever
 from qilin_tasks.scoring.reqa_settings import CandidateSettings, GenerateSettings, LikelihoodSettings
@@ -35,12 +36,7 @@ def score_listwise(
     judged = [Judged(doc["relevant"], doc["owners"], doc["documents"]) for doc in docs]
     values = score_rankings([ranking.ids for ranking in parsed], judged)
     for doc, ranking, row in zip(docs, parsed, values, strict=True):
-        written = len(ranking.ids) + ranking.duplicates + ranking.invented
-        row["valid_rate"] = float(ranking.valid)
-        row["duplicate_rate"] = ranking.duplicates / max(written, 1)
-        row["missing_rate"] = ranking.missing / len(doc["candidates"])
-        row["invented_rate"] = ranking.invented / max(written, 1)
-        row["unfinished_reasoning_rate"] = float(ranking.unfinished)
+        row.update(rates([ranking], shown=len(doc["candidates"])))
         row["candidates_trimmed"] = float(doc["candidates_trimmed"])
     return values
 
