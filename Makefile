@@ -18,7 +18,7 @@ export PYTHON VENV TORCH_INDEX
 .PHONY: help install models demo test lint clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p;/^$$/q' Makefile
+	@sed -n '/^\#/!q;s/^\# \{0,1\}//p' Makefile
 
 install:
 	@MAKE_GOAL="$(MAKECMDGOALS)" scripts/install.sh

