@@ -76,6 +76,8 @@ def examine(args: argparse.Namespace) -> list[Finding]:
             return [*findings, *_of_tasks(args, parse_metadata(args.metadata))]
     except QilinTasksError as error:
         return [*findings, failure("tasks", error)]
+    except ImportError as error:
+        return [*findings, Finding("tasks", "fail", f"can't be imported: {error}", "reinstall the package it names")]
 
 
 def installed_tasks() -> list[Finding]:

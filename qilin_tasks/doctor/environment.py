@@ -113,7 +113,11 @@ def accelerator() -> list[Finding]:
     if not _importable("torch"):
         detail = f"the driver lists {gpus}, torch is not installed" if gpus else "no GPU, no torch"
         return [Finding("accelerator", "warn", detail, "for vllm and hf: pip install 'qilin-tasks[vllm]' or [hf]")]
-    import torch
+    try:
+        import torch
+    except (ImportError, OSError) as error:
+        fix = "reinstall torch, and torchvision and torchaudio of the same build or not at all"
+        return [Finding("accelerator", "fail", f"torch is installed but can't be imported: {error}", fix)]
 
     build = f"torch {torch.__version__}"
     if torch.cuda.is_available():
