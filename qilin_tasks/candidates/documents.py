@@ -12,7 +12,7 @@ from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
 from qilin_tasks.candidates.windows import windows
 from qilin_tasks.contexts import plain, show_notes, trim
 from qilin_tasks.runs import read_qrels
-from qilin_tasks.sources.qilin import Note, open_qilin
+from qilin_tasks.sources.qilin import Note, QilinSource, open_qilin
 
 # No prompt shows where or when a note was exposed, nor its counters: both give the clicks away.
 
@@ -22,12 +22,35 @@ def build_ranking(settings: RankingSettings, *, spec: str | None = None, images:
 
     Raises DataError for data that is not as published, before anything is asked.
     """
-    source = open_qilin(spec)
-    requests = read_requests(source, settings.config, rows=settings.rows)
+    requests, notes = _corpus(open_qilin(spec), settings, images=images)
     if settings.qrels is not None:
         check_qrels(requests, read_qrels(settings.qrels), where=settings.qrels)
-    notes = source.notes(wanted_notes(requests, settings), images=images)
     return [document(request, notes, settings, images=images) for request in requests]
+
+
+_corpora: dict[tuple[Any, ...], tuple[list[Request], dict[int, Note]]] = {}
+# A group loads two ways of asking for each of two configs: each config is read once, and only these are kept.
+_KEPT = 2
+
+
+def _corpus(source: QilinSource, settings: RankingSettings, *, images: bool) -> tuple[list[Request], dict[int, Note]]:
+    """The requests and the notes their prompts show; a folder whose files changed is read again."""
+    key = (
+        source.name,
+        source.revision,
+        source.fingerprint(settings.config),
+        settings.config,
+        settings.rows,
+        settings.history,
+        images,
+    )
+    if key not in _corpora:
+        requests = read_requests(source, settings.config, rows=settings.rows)
+        notes = source.notes(wanted_notes(requests, settings), images=images)
+        while len(_corpora) >= _KEPT:
+            del _corpora[next(iter(_corpora))]
+        _corpora[key] = (requests, notes)
+    return _corpora[key]
 
 
 def wanted_notes(requests: Sequence[Request], settings: RankingSettings) -> set[int]:

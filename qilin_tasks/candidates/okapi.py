@@ -16,15 +16,23 @@ def okapi_scores(query: str, documents: Sequence[str]) -> list[float]:
     The collection is the list itself. A term in more than half of the documents, whose idf would be negative, gets
     EPSILON times the mean idf, as in rank_bm25.
     """
-    counts = [Counter("".join(document.split()).lower()) for document in documents]
-    lengths = [sum(count.values()) for count in counts]
-    mean_length = sum(lengths) / max(len(lengths), 1) or 1.0
-    frequency = Counter(term for count in counts for term in count)
-    idf = {term: math.log(len(documents) - df + 0.5) - math.log(df + 0.5) for term, df in frequency.items()}
-    floor = EPSILON * sum(idf.values()) / max(len(idf), 1)
-    terms = [(term, floor if idf[term] < 0 else idf[term]) for term in "".join(query.split()).lower() if term in idf]
+    texts = ["".join(document.split()).lower() for document in documents]
+    mean_length = sum(map(len, texts)) / max(len(texts), 1) or 1.0
+    frequency: Counter[str] = Counter()
+    for text in texts:
+        frequency.update(set(text))
+    # Only len(documents) values of idf exist, however many terms there are.
+    idf = [math.log(len(texts) - df + 0.5) - math.log(df + 0.5) for df in range(len(texts) + 1)]
+    total = sum(idf[df] * terms for df, terms in Counter(frequency.values()).items())
+    floor = EPSILON * total / max(len(frequency), 1)
+    weights = {
+        term: occurrences * (floor if idf[frequency[term]] < 0 else idf[frequency[term]])
+        for term, occurrences in Counter("".join(query.split()).lower()).items()
+        if term in frequency
+    }
     scores = []
-    for count, length in zip(counts, lengths, strict=True):
-        norm = K1 * (1 - B + B * length / mean_length)
-        scores.append(sum(weight * count[term] * (K1 + 1) / (count[term] + norm) for term, weight in terms))
+    for text in texts:
+        norm = K1 * (1 - B + B * len(text) / mean_length)
+        counts = [(weight, text.count(term)) for term, weight in weights.items()]
+        scores.append(sum(weight * count * (K1 + 1) / (count + norm) for weight, count in counts))
     return scores
