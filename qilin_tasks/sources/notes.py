@@ -100,7 +100,7 @@ def read_notes(table: ParquetTable | CsvTable, ids: Collection[int], *, images: 
     found: dict[int, Note] = {}
     repeated: list[int] = []
     if len(wanted):
-        for first_row, batch in table.batches(columns, batch_size=16384, keep=_group_filter(wanted)):
+        for first_row, batch in table.batches(columns, batch_size=4096, keep=_group_filter(wanted)):
             numbers = id_array(batch.column(0), first_row=first_row)
             slot = np.searchsorted(wanted, numbers)
             hits = np.flatnonzero(wanted[np.minimum(slot, len(wanted) - 1)] == numbers)

@@ -76,23 +76,20 @@ class ParquetTable:
         """
         first = 0
         for path, shard in zip(self.files, self.shards, strict=True):
-            for group in range(shard.metadata.num_row_groups):
-                rows = shard.metadata.row_group(group).num_rows
-                if first + rows > start and (keep is None or keep(shard, group, first)):
-                    at = first
+            for at, groups in _runs(shard, first_row=first, start=start, keep=keep):
+                with readable(path):
+                    reader = shard.iter_batches(batch_size=batch_size, row_groups=groups, columns=list(columns))
+                while True:
                     with readable(path):
-                        reader = shard.iter_batches(batch_size=batch_size, row_groups=[group], columns=list(columns))
-                    while True:
-                        with readable(path):
-                            batch = next(reader, None)
-                        if batch is None:
-                            break
-                        size = batch.num_rows
-                        if at + size > start:
-                            skip = max(0, start - at)
-                            yield at + skip, (batch.slice(skip) if skip else batch).select(list(columns))
-                        at += size
-                first += rows
+                        batch = next(reader, None)
+                    if batch is None:
+                        break
+                    size = batch.num_rows
+                    if at + size > start:
+                        skip = max(0, start - at)
+                        yield at + skip, batch.slice(skip).select(list(columns))
+                    at += size
+            first += shard.metadata.num_rows
 
     def fingerprint(self) -> str:
         """sha256 over the shards: files up to 32 MiB whole; larger ones by size, footer and 32 blocks of 64 KiB.
@@ -103,6 +100,24 @@ class ParquetTable:
         for path in self.files:
             digest.update(file_digest(path))
         return digest.hexdigest()[:16]
+
+
+def _runs(shard: Any, *, first_row: int, start: int, keep: GroupFilter | None) -> Iterator[tuple[int, list[int]]]:
+    """(first row, row groups) for each run of neighbouring row groups to read: one reader each, not one a group."""
+    run: list[int] = []
+    at = run_row = first_row
+    for group in range(shard.metadata.num_row_groups):
+        rows = shard.metadata.row_group(group).num_rows
+        if at + rows > start and (keep is None or keep(shard, group, at)):
+            if not run:
+                run_row = at
+            run.append(group)
+        elif run:
+            yield run_row, run
+            run = []
+        at += rows
+    if run:
+        yield run_row, run
 
 
 def file_digest(path: Path) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from qilin_tasks.errors import DataError
@@ -89,7 +90,7 @@ def fast_pairs(array: Any) -> list[list[tuple[int, float]]] | None:
     entries = list(zip(numbers[:, 0].astype(np.int64).tolist(), numbers[:, 1].tolist(), strict=True))
     lengths = pc.fill_null(pc.list_value_length(array), 0).to_numpy(zero_copy_only=False)
     ends = np.cumsum(lengths).tolist()
-    return [entries[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [entries[start:end] for start, end in pairwise([0, *ends])]
 
 
 def column_values(array: Any, column: Column, *, name: str, config: str, first_row: int) -> list[Any]:

@@ -70,7 +70,7 @@ def as_number(value: Any) -> int | float | None:
     """A number, an int where it is whole; None for null and NaN."""
     if is_absent(value):
         return None
-    if isinstance(value, bool):
+    if isinstance(value, int):
         return int(value)
     try:
         number = float(value)
