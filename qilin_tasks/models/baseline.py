@@ -9,9 +9,11 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
 from qilin_tasks.errors import SettingError, unknown
+from qilin_tasks.models.ranking_strategies import RANKING_STRATEGIES
+from qilin_tasks.models.reqa_strategies import with_reqa
 from qilin_tasks.models.strategies import ANSWER_STRATEGIES, Strategy
 
-STRATEGIES: dict[str, Strategy] = {**ANSWER_STRATEGIES}
+STRATEGIES: dict[str, Strategy] = with_reqa({**ANSWER_STRATEGIES, **RANKING_STRATEGIES})
 
 
 @register_model("qilin-baseline")

@@ -7,39 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from qilin_tasks.errors import SettingError
+from qilin_tasks.models.ranking_strategies import Order, constant, first_stage, oracle
+from qilin_tasks.models.ranking_strategies import random as chance
 from qilin_tasks.models.strategies import Strategy
 from qilin_tasks.parsing.rankings import render_ranking
 
 Document = Mapping[str, Any]
-Ranker = Callable[[Document], list[int]]
 
 
 def is_reqa(doc: Document) -> bool:
     """Whether a document is one of ReQA's: only those carry a paragraph and its language."""
     return "paragraph" in doc and "language" in doc
-
-
-def first_stage(doc: Document) -> list[int]:
-    """The first stage's own order of the shown candidates, as 1-based ids."""
-    return list(doc["first_stage"])
-
-
-def shuffled(doc: Document) -> list[int]:
-    """A seeded random order of all shown candidates."""
-    ids = list(range(1, len(doc["candidates"]) + 1))
-    random.Random(f"random|{doc['doc_key']}").shuffle(ids)  # noqa: S311
-    return ids
-
-
-def oracle(doc: Document) -> list[int]:
-    """The answer sentences first, then the rest in shown order."""
-    relevant = list(doc["relevant"])
-    return relevant + [number for number in range(1, len(doc["candidates"]) + 1) if number not in relevant]
-
-
-def constant(doc: Document) -> list[int]:
-    """The shown order: what a model gives that prefers nothing."""
-    return list(range(1, len(doc["candidates"]) + 1))
 
 
 def _first(texts: list[str]) -> str:
@@ -63,9 +41,9 @@ _ANSWERS: dict[str, Callable[[Document], str]] = {
     "oracle": lambda doc: _first(doc["answers"]),
     "constant": lambda doc: "",
 }
-_RANKERS: dict[str, Ranker] = {
+_RANKERS: dict[str, Order] = {
     "first_stage": first_stage,
-    "random": shuffled,
+    "random": chance,
     "oracle": oracle,
     "constant": constant,
 }
@@ -81,7 +59,7 @@ def _strategy(name: str) -> Strategy:
         """Of the whole scored text, so that dividing by its length keeps the order."""
         if name == "constant":
             return 0.0
-        rank = _RANKERS[name](doc).index(number + 1) + 1
+        rank = list(_RANKERS[name](doc)).index(number + 1) + 1
         scored = doc["question"] if doc["direction"] == "question" else doc["candidates"][number]
         return -float(rank * max(len(scored.encode("utf-8", "replace")), 1))
 

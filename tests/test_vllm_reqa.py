@@ -1,0 +1,69 @@
+"""ReQA with the real vLLM engine: likelihoods in the harness's process and behind a server, and a real language model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support.harness import HarnessCopy, read_results, read_samples
+from support.server import Server
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+LIKELIHOOD = "reqa_xquad_en_likelihood"
+REAL = ("reqa_xquad_en", "reqa_xquad_en_likelihood", "reqa_xquad_en_generate", "reqa_xquad_en_reader_bm25")
+RETRIEVAL = ("mrr", "r@1", "r@5", "r@10", "doc_mrr", "mrr_repaired", "candidate_recall", "valid_rate", "missing_rate")
+
+
+def order(sample: dict[str, Any]) -> list[int]:
+    """The candidates by log-likelihood, best first."""
+    values = [float(response[0][0]) for response in sample["resps"]]
+    return [int(i) for i in np.argsort(-np.array(values), kind="stable")]
+
+
+def test_likelihood_ranks_are_the_same_in_process_and_through_a_server(
+    harness: HarnessCopy, tiny_llm: Path, vllm_server: Server, tmp_path: Path
+) -> None:
+    common = ("lm_eval", "--tasks", LIKELIHOOD, "--log_samples", "--limit", "12")
+    harness.run(
+        *common, "--model", "vllm", "--batch_size", "auto", "--output_path", str(tmp_path / "engine"),
+        "--model_args", f"pretrained={tiny_llm},dtype=float32,max_model_len=2048,enforce_eager=True",
+        REQA_DATA="sample",
+    )  # fmt: skip
+    harness.run(
+        *common, "--model", "local-completions", "--output_path", str(tmp_path / "server"),
+        "--model_args", f"model={vllm_server.model},base_url={vllm_server.url}/completions,"
+        "tokenized_requests=True,num_concurrent=8",
+        REQA_DATA="sample",
+    )  # fmt: skip
+    engine, server = (read_samples(tmp_path / name, LIKELIHOOD) for name in ("engine", "server"))
+    assert len(engine) == len(server) == 12
+    for one, other in zip(engine, server, strict=True):
+        assert one["doc"] == other["doc"]
+        assert len(one["resps"]) == len(one["doc"]["candidates"])
+        assert order(one) == order(other)
+        assert one["mrr"] == other["mrr"]
+
+
+def test_a_real_model_on_real_questions(harness: HarnessCopy, smollm: Path, shared: Path, tmp_path: Path) -> None:
+    """20 questions of XQuAD-en, SmolLM2-135M-Instruct: every family finishes, and the context helps the reader."""
+    harness.run(
+        "lm_eval", "--tasks", ",".join((*REAL, "reqa_xquad_en_reader_na")), "--model", "vllm",
+        "--model_args", f"pretrained={smollm},dtype=float32,max_model_len=4096,enforce_eager=True",
+        "--batch_size", "auto", "--apply_chat_template", "--limit", "20", "--gen_kwargs", "max_gen_toks=96",
+        "--metadata", '{"bertscore": "off", "meteor": "off"}', "--output_path", str(tmp_path), "--log_samples",
+        REQA_DATA=str(shared / "data"),
+    )  # fmt: skip
+    results = read_results(tmp_path)["results"]
+    for task in REAL[:3]:
+        rows = read_samples(tmp_path, task)
+        assert len(rows) == 20
+        for name in RETRIEVAL:
+            assert 0.0 <= results[task][f"{name},none"] <= 1.0
+            assert results[task][f"{name},none"] == pytest.approx(np.mean([row[name] for row in rows]))
+    # Chance among 20 candidates is 0.18; a real model's likelihoods and sentences are far above.
+    assert results[REAL[1]]["mrr,none"] > 0.3
+    assert results[REAL[2]]["mrr,none"] > 0.3
+    assert results[REAL[3]]["f1,none"] > results["reqa_xquad_en_reader_na"]["f1,none"]
