@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking, render_ranking
@@ -213,6 +213,7 @@ fragments = st.sampled_from(FRAGMENTS)
 texts = st.one_of(st.text(), st.lists(fragments, max_size=40).map("".join))
 
 
+@settings(deadline=None)
 @given(texts, st.integers(0, 12))
 @example("[" + "1" * 5000 + "]", 3)
 @example("²³ ½ ① ㈠", 3)
@@ -226,6 +227,7 @@ def test_never_raises_and_gives_a_permutation_of_a_subset(text: str, n: int) -> 
     assert parsed.valid == (n > 0 and parsed.missing == parsed.duplicates == parsed.invented == 0)
 
 
+@settings(deadline=None)
 @given(texts, st.integers(0, 12))
 def test_idempotent_on_its_own_rendering(text: str, n: int) -> None:
     ids = parse_ranking(text, n=n).ids
@@ -233,6 +235,7 @@ def test_idempotent_on_its_own_rendering(text: str, n: int) -> None:
     assert (again.ids, again.duplicates, again.invented) == (ids, 0, 0)
 
 
+@settings(deadline=None)
 @given(
     st.permutations(range(1, 31)), st.sampled_from(["[{}]", "【{}】", "{}"]), st.sampled_from([" > ", ", ", "\n", "、"])
 )

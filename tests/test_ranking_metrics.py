@@ -70,11 +70,13 @@ rankings = st.integers(0, 12).flatmap(lambda n: st.permutations(range(n)))
 relevants = st.sets(st.integers(0, 15), max_size=8)
 
 
+@settings(deadline=None)
 @given(rankings, relevants)
 def test_every_metric_lies_in_the_unit_interval(ranking: list[int], relevant: set[int]) -> None:
     assert all(0 <= value <= 1 + 1e-12 for value in score_ranking(ranking, relevant, measures=ALL_MEASURES).values())
 
 
+@settings(deadline=None)
 @given(rankings, relevants, st.data())
 def test_moving_a_relevant_item_up_never_lowers_a_metric(
     ranking: list[int], relevant: set[int], data: st.DataObject
@@ -90,6 +92,7 @@ def test_moving_a_relevant_item_up_never_lowers_a_metric(
     assert all(after[measure] >= before[measure] - 1e-12 for measure in ALL_MEASURES)
 
 
+@settings(deadline=None)
 @given(st.sets(st.integers(0, 15), min_size=1, max_size=8))
 def test_a_perfect_ranking_gets_one(relevant: set[int]) -> None:
     ranking = [*sorted(relevant), *(i for i in range(16) if i not in relevant)]
@@ -103,7 +106,7 @@ query_ids = st.sampled_from([0, 1, 2, 7])
 pairs = st.tuples(query_ids, st.integers(0, 9))
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     st.lists(pairs, min_size=1, max_size=30, unique=True),
     st.lists(pairs, min_size=1, max_size=15),
