@@ -204,3 +204,13 @@ def test_memory_stays_far_below_the_table(tmp_path: Path) -> None:
         [sys.executable, "-c", MEMORY, str(tmp_path)], capture_output=True, text=True, check=True, timeout=300
     )
     assert float(done.stdout) < 200
+
+
+def test_bytes_that_are_no_text_are_an_error(tmp_path: Path) -> None:
+    broken = pa.array([b"ok", b"\xff\xfe", b"ok"], pa.binary()).view(pa.string())
+    table = pa.table({"note_idx": [0, 1, 2], "note_title": ["a", "b", "c"], "note_content": broken})
+    write_table(table, tmp_path / "notes")
+    source = open_qilin(str(tmp_path))
+    assert source.notes([2])[2].content == "ok"
+    with pytest.raises(DataError, match=r"notes rows .*, column note_content: text that is not UTF-8"):
+        source.notes([0, 1])

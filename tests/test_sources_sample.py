@@ -11,13 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support.sample_rankings import rankings
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.sources import sample as sample_module
 from qilin_tasks.sources.layout import arrow_schemas
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
 from qilin_tasks.sources.sample import load_yaml, sample_folder, sources, write_sample
-from qilin_tasks.sources.sample_rankings import rankings
 from qilin_tasks.sources.schema import SCHEMA
 
 

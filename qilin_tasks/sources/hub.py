@@ -26,9 +26,13 @@ class HubSnapshot:
         self.requested = revision
         self.commit: str | None = None
 
+    def fetch(self, config: str) -> Path:
+        """The snapshot folder after fetching `config`, whose files the cache may hold already; there may be none."""
+        return self._snapshot(patterns(config))
+
     def folder(self, config: str) -> Path:
-        """The snapshot folder, holding the files of `config` (downloaded where the cache lacks them)."""
-        root = self._snapshot(patterns(config))
+        """The snapshot folder, holding the files of `config`; raises DataError where the revision has none."""
+        root = self.fetch(config)
         if not config_files(root, config):
             raise DataError(
                 f"config {config!r} of {self.repo_id} (commit {self.commit}) has no parquet or CSV files in {root}: "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.sources.rows import column_values
+from qilin_tasks.sources.rows import column_values, python_values
 from qilin_tasks.sources.schema import SCHEMA
 
 if TYPE_CHECKING:
@@ -116,7 +116,10 @@ def read_notes(table: ParquetTable | CsvTable, ids: Collection[int], *, images: 
                     config="notes",
                     first_row=first_row,
                 )
-            titles, contents = (text_array(chosen.column(number)).to_pylist() for number in (1, 2))
+            titles, contents = (
+                python_values(text_array(chosen.column(n)), name=columns[n], config="notes", first_row=first_row)
+                for n in (1, 2)
+            )
             for note_idx, title, content, path in zip(numbers[hits].tolist(), titles, contents, paths, strict=True):
                 if note_idx in found:
                     repeated.append(note_idx)

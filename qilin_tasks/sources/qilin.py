@@ -82,13 +82,13 @@ class QilinSource:
         return self._tables[config]
 
     def has(self, config: str) -> bool:
-        """Whether the config's files are there (from the hub: whether they can be fetched)."""
-        try:
-            self._table(config)
-        except DataError:
-            if self._hub is None and self._folder is not None and config_files(self._folder, config):
-                raise  # there, but damaged
+        """Whether the copy holds the config; a hub that can't be asked, or a damaged file, is an error, not a no."""
+        if config not in SCHEMA:
+            raise unknown("config", config, SCHEMA)
+        root = self._hub.fetch(config) if self._hub else self._folder
+        if root is None or not config_files(root, config):
             return False
+        self._table(config)
         return True
 
     def columns(self, config: str) -> tuple[str, ...]:

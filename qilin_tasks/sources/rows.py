@@ -93,6 +93,17 @@ def fast_pairs(array: Any) -> list[list[tuple[int, float]]] | None:
     return [entries[start:end] for start, end in pairwise([0, *ends])]
 
 
+def python_values(array: Any, *, name: str, config: str, first_row: int) -> list[Any]:
+    """`to_pylist`, with a DataError where the bytes of a text column are not UTF-8."""
+    try:
+        return list(array.to_pylist())
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{config} rows {first_row} to {first_row + len(array) - 1}, column {name}: text that is not UTF-8 "
+            f"({error.reason}). Export the config again with UTF-8 text."
+        ) from None
+
+
 def column_values(array: Any, column: Column, *, name: str, config: str, first_row: int) -> list[Any]:
     """A column's values in plain types; a value that can't be read raises a DataError naming row and column."""
     if column.kind == "pairs":
@@ -101,7 +112,7 @@ def column_values(array: Any, column: Column, *, name: str, config: str, first_r
             return fast
     convert = CONVERTERS[column.kind]
     plain = []
-    for offset, value in enumerate(array.to_pylist()):
+    for offset, value in enumerate(python_values(array, name=name, config=config, first_row=first_row)):
         try:
             plain.append(convert(value))
         except UnreadableValueError as problem:
@@ -135,15 +146,13 @@ def note_ids(value: Any) -> list[int]:
     """The note ids in a canonical value of kind ids, pairs or details."""
     if isinstance(value, int):
         return [value]
-    ids: list[int] = []
-    for item in value or ():
-        if isinstance(item, Mapping):
-            ids.append(item["note_idx"])
-        elif isinstance(item, tuple):
-            ids.append(item[0])
-        else:
-            ids.append(item)
-    return ids
+    if not value:
+        return []
+    if isinstance(value[0], tuple):
+        return [item[0] for item in value]
+    if isinstance(value[0], Mapping):
+        return [item["note_idx"] for item in value]
+    return list(value)
 
 
 def check_note_ids(
@@ -154,7 +163,10 @@ def check_note_ids(
     count = 0
     for row in rows:
         for name in columns:
-            for note_idx in note_ids(row.get(name)):
+            ids = note_ids(row.get(name))
+            if not ids or (min(ids) >= 0 and max(ids) < note_count):
+                continue
+            for note_idx in ids:
                 if not 0 <= note_idx < note_count:
                     count += 1
                     if len(bad) < shown:

@@ -1,7 +1,7 @@
-"""How the frozen first-stage lists of the sample were made: `python -m qilin_tasks.sources.sample_rankings`.
+"""How the frozen first-stage lists of the sample were made: `PYTHONPATH=tests python -m support.sample_rankings`.
 
-`bm25_results`: Okapi BM25 (k1 0.9, b 0.4) over character bigrams. `dpr_results`: a stand-in for the bi-encoder
-(which can't be had offline): cosine over single characters with tf-idf weights. Rerun it when notes or queries change.
+`bm25_results`: the package's BM25 over the sample's notes. `dpr_results`: a stand-in for the bi-encoder (no Chinese
+encoder can be had offline): cosine over single characters with tf-idf weights. Run it when notes or queries change.
 """
 
 from __future__ import annotations
@@ -13,44 +13,17 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import qilin_tasks
+from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.sources.sample import load_yaml, sources
 
 DEPTH = 20
 _WORD = re.compile(r"[a-z0-9]+|[㐀-鿿]+")
 
 
-def bigrams(text: str) -> list[str]:
-    """Character bigrams of Chinese runs, whole words otherwise."""
-    terms: list[str] = []
-    for run in _WORD.findall(text.lower()):
-        terms += [run] if run.isascii() or len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
-    return terms
-
-
 def characters(text: str) -> list[str]:
     """Single characters of Chinese runs, whole words otherwise."""
     return [term for run in _WORD.findall(text.lower()) for term in ([run] if run.isascii() else run)]
-
-
-def bm25(documents: Sequence[str]) -> Callable[[str], list[float]]:
-    """Scores of all documents for a query, by Okapi BM25 with Lucene's idf."""
-    counts = [Counter(bigrams(text)) for text in documents]
-    frequency = Counter(term for count in counts for term in count)
-    lengths = [sum(count.values()) for count in counts]
-    mean = sum(lengths) / len(lengths)
-
-    def scores(query: str) -> list[float]:
-        found = []
-        for count, length in zip(counts, lengths, strict=True):
-            score = 0.0
-            for term in bigrams(query):
-                if tf := count[term]:
-                    idf = math.log(1 + (len(documents) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-                    score += idf * tf / (tf + 0.9 * (1 - 0.4 + 0.4 * length / mean))
-            found.append(score)
-        return found
-
-    return scores
 
 
 def cosine(documents: Sequence[str]) -> Callable[[str], list[float]]:
@@ -87,7 +60,7 @@ def rankings() -> dict[str, dict[str, list[list[tuple[int, float]]]]]:
     notes = load_yaml(files, "notes.yaml")
     requests = load_yaml(files, "requests.yaml")
     texts = [f"{note['title'] or ''} {note['content'] or ''}" for note in notes]
-    systems = {"bm25_results": bm25(texts), "dpr_results": cosine(texts)}
+    systems = {"bm25_results": BM25(texts, language="zh").scores, "dpr_results": cosine(texts)}
     queries = {
         "dqa": load_yaml(files, "dqa.yaml"),
         "search_test": requests["search_test"],
@@ -105,7 +78,7 @@ def rankings() -> dict[str, dict[str, list[list[tuple[int, float]]]]]:
 
 def main() -> None:
     """Write rankings.json beside the sample's YAML, one line a list."""
-    path = Path(__file__).parents[1] / "data" / "sample" / "rankings.json"
+    path = Path(qilin_tasks.__file__).parent / "data" / "sample" / "rankings.json"
     blocks = []
     for config, columns in rankings().items():
         inner = []
