@@ -96,11 +96,16 @@ class Sample:
         return key
 
     @property
-    def prompts(self) -> list[str]:
-        """The text of each request."""
+    def raw_prompts(self) -> list[Any]:
+        """What each request began with: a text, or a list with a chat as JSON."""
         arguments = self._whole.get("arguments") or {}
         requests = arguments.values() if isinstance(arguments, Mapping) else arguments
-        return [_text(r["arg_0"] if isinstance(r, Mapping) else r[0]) for r in requests]
+        return [r["arg_0"] if isinstance(r, Mapping) else r[0] for r in requests]
+
+    @property
+    def prompts(self) -> list[str]:
+        """The text of each request."""
+        return [_text(prompt) for prompt in self.raw_prompts]
 
     @property
     def responses(self) -> list[list[Any]]:

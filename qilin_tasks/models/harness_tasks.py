@@ -12,6 +12,9 @@ from lm_eval.tasks import TaskManager
 from qilin_tasks import tasks_folder
 from qilin_tasks.errors import SettingError
 
+#: Names that only our folders can hold: the harness's index is not read for them.
+OUR_PREFIXES = ("qilin_", "reqa_")
+
 
 def task_manager(names: Sequence[str], *, metadata: Mapping[str, Any], include_path: Sequence[str] = ()) -> TaskManager:
     """A TaskManager that knows all `names`: our folders and `include_path`, the harness's thousands only where needed.
@@ -27,6 +30,8 @@ def task_manager(names: Sequence[str], *, metadata: Mapping[str, Any], include_p
         unknown = [name for name in names if name not in manager.all_tasks]
         if not unknown:
             return manager
+        if unknown[0].startswith(OUR_PREFIXES):
+            break
     near = difflib.get_close_matches(unknown[0], manager.all_tasks, n=5, cutoff=0.5)
     raise SettingError(
         f"task {unknown[0]!r}: not a task, group or tag of this harness"
