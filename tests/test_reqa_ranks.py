@@ -118,7 +118,7 @@ def test_bm25_over_xquad_en_equals_ir_measures(shared: Path) -> None:
 
 
 def test_bm25_over_xquad_en_is_what_the_readme_says(shared: Path) -> None:
-    """`python benchmarks/reqa_bm25.py --set xquad_en`; a sketch over the official sentences gave .818 .738 .915 .941."""
+    """`python benchmarks/reqa_bm25.py --set xquad_en`; a sketch over the official sentences: .818 .738 .915 .941."""
     pool = load_pool("xquad_en", spec=str(shared / "data"))
     index = BM25(pool.candidates, language="en")
     rows = [rank_values(best_rank(index.scores(q.text), q.gold), 1.0) for q in pool.questions]

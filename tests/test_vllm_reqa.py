@@ -1,4 +1,4 @@
-"""ReQA with the real vLLM engine: likelihoods in the harness's process and behind a server, and a real language model."""
+"""ReQA with the real vLLM engine: likelihoods in process and behind a server, and a real language model."""
 
 from __future__ import annotations
 
