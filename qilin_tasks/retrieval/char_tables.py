@@ -42,15 +42,6 @@ def char_tables() -> CharTables:
     return CharTables()
 
 
-def code_points(texts: list[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """All texts as code points, a line feed behind each, and where each text starts (one more entry: the end)."""
-    lengths = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
-    joined = "\n".join([*texts, ""]).encode("utf-32-le", errors="surrogatepass")
-    starts = np.zeros(len(texts) + 1, dtype=np.int64)
-    np.cumsum(lengths + 1, out=starts[1:])
-    return np.frombuffer(joined, dtype=np.uint32), starts
-
-
 def class_set(letters: str) -> NDArray[np.bool_]:
     """Lookup of the class bytes that are among `letters`."""
     table = np.zeros(256, dtype=np.bool_)

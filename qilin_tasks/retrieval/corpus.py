@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataError
+from .texts import ArrowTexts, ListTexts, Texts
 
 
 class Batch(NamedTuple):
-    """Some documents in corpus order: ids (int64 or text) and texts (empty strings where nothing was written)."""
+    """Some documents in corpus order: ids (int64 or text) and texts (empty where nothing was written)."""
 
     ids: NDArray[Any]
-    texts: list[str]
+    texts: Texts
 
 
 class Corpus(Protocol):
@@ -64,29 +65,25 @@ class NotesCorpus:
         return self._source.fingerprint("notes")
 
     def batches(self, size: int, *, start: int = 0) -> Iterator[Batch]:
-        def parts() -> Iterator[Batch]:
-            columns = ["note_idx", "note_title", "note_content"]
-            for batch in self._source.iter_notes(columns, size, start=start):
-                titles, contents = (batch.column(number).to_pylist() for number in (1, 2))
-                texts = [f"{title or ''} {content or ''}" for title, content in zip(titles, contents, strict=True)]
-                yield Batch(batch.column(0).to_numpy(zero_copy_only=False), texts)
+        import pyarrow as pa
 
-        return regroup(parts(), size=size)
+        columns = ["note_idx", "note_title", "note_content"]
+        waiting: list[Any] = []
+        rows = 0
+        for batch in self._source.iter_notes(columns, size, start=start):
+            waiting.append(batch)
+            rows += batch.num_rows
+            while rows >= size:
+                table = pa.Table.from_batches(waiting)
+                yield _notes(table.slice(0, size))
+                waiting, rows = table.slice(size).to_batches(), rows - size
+        if rows:
+            yield _notes(pa.Table.from_batches(waiting))
 
 
-def regroup(parts: Iterator[Batch], *, size: int) -> Iterator[Batch]:
-    """The same documents in batches of exactly `size`, whatever came in."""
-    ids: list[NDArray[Any]] = []
-    texts: list[str] = []
-    for part in parts:
-        ids.append(part.ids)
-        texts += part.texts
-        while len(texts) >= size:
-            merged = np.concatenate(ids)
-            yield Batch(merged[:size], texts[:size])
-            ids, texts = [merged[size:]], texts[size:]
-    if texts:
-        yield Batch(np.concatenate(ids), texts)
+def _notes(table: Any) -> Batch:
+    ids, titles, contents = (column.combine_chunks() for column in table.columns)
+    return Batch(ids.to_numpy(zero_copy_only=False), ArrowTexts(titles, contents))
 
 
 class JsonLinesCorpus:
@@ -134,10 +131,10 @@ class JsonLinesCorpus:
                 ids.append(identifier)
                 texts.append(text)
                 if len(texts) == size:
-                    yield Batch(np.array(ids), texts)
+                    yield Batch(np.array(ids), ListTexts(texts))
                     ids, texts = [], []
         if texts:
-            yield Batch(np.array(ids), texts)
+            yield Batch(np.array(ids), ListTexts(texts))
 
     def _parse(self, line: bytes, number: int) -> tuple[str, str]:
         try:

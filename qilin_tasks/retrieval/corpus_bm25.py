@@ -77,40 +77,103 @@ def rank_blocks(
     norms = inverse_norms(total / max(documents, 1), k1=k1, b=b)
     best = TopK(len(queries), k=k)
     for path in tqdm(paths, desc="ranking", unit=" blocks", disable=not progress):
-        _rank_block(Block.read(path), queries, idf=idf, norms=norms, best=best)
+        block = Block.read(path)
+        _rank_block(_Weights(block, idf=idf, norms=norms), block.ids, queries, best)
     return best.rankings()
 
 
-def _rank_block(
-    block: Block,
-    queries: Sequence[Sequence[tuple[int, int]]],
-    *,
-    idf: NDArray[np.float32],
-    norms: NDArray[np.float32],
-    best: TopK,
-) -> None:
-    one = np.float32(1)
-    inverse = norms[encode_lengths(block.lengths)]
-    divisors = one + block.frequencies.astype(np.float32) * inverse[block.documents]
-    weights = np.repeat(idf, np.diff(block.starts))
-    weights -= weights / divisors
-    starts = block.starts.tolist()
-    totals = np.zeros(len(block.ids), dtype=np.float64)
+class _Weights:
+    """The postings of one block with the score that each adds to its document."""
+
+    def __init__(self, block: Block, *, idf: NDArray[np.float32], norms: NDArray[np.float32]) -> None:
+        self._block = block
+        self._idf = idf
+        self._starts = block.starts.tolist()
+        inverse = norms[encode_lengths(block.lengths)]
+        self._divisors = np.float32(1) + block.frequencies.astype(np.float32) * inverse[block.documents]
+        self._weights = np.repeat(idf, np.diff(block.starts))
+        self._weights -= self._weights / self._divisors
+        self._dense: dict[int, NDArray[np.float32]] = {}
+        self._greatest = np.zeros(len(idf), dtype=np.float32)
+        held = np.flatnonzero(np.diff(block.starts))
+        if len(held):
+            self._greatest[held] = np.maximum.reduceat(self._weights, block.starts[held])
+
+    def present(self, query: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The query's terms that any document of the block holds."""
+        return [(term, count) for term, count in query if self._starts[term] < self._starts[term + 1]]
+
+    def bound(self, term: int, count: int) -> float:
+        """No document of the block gets more from this term (a little above, for rounding)."""
+        return float(self._greatest[term]) * count * (1 + 1e-5)
+
+    def of(self, term: int, count: int) -> tuple[NDArray[np.uint16], NDArray[np.float32]]:
+        """Documents (ascending) and weights of a term that the query holds `count` times."""
+        rows = slice(self._starts[term], self._starts[term + 1])
+        if count == 1:
+            return self._block.documents[rows], self._weights[rows]
+        weight = np.float32(count) * self._idf[term]
+        return self._block.documents[rows], weight - weight / self._divisors[rows]
+
+    def add(self, term: int, count: int, totals: NDArray[np.float32]) -> None:
+        """Adds a term's weights to the totals of all documents of the block."""
+        if self._is_frequent(term, count):
+            totals += self._dense_weights(term)
+        else:
+            documents, values = self.of(term, count)
+            totals[documents] += values
+
+    def at(self, term: int, count: int, candidates: NDArray[np.int64]) -> NDArray[np.float32]:
+        """A term's weight for each of the candidates, 0 where it doesn't occur."""
+        if self._is_frequent(term, count):
+            return self._dense_weights(term)[candidates]
+        documents, values = self.of(term, count)
+        wanted = candidates.astype(np.uint16)
+        slots = np.minimum(np.searchsorted(documents, wanted), len(documents) - 1)
+        return np.where(documents[slots] == wanted, values[slots], np.float32(0))
+
+    def _is_frequent(self, term: int, count: int) -> bool:
+        return count == 1 and (self._starts[term + 1] - self._starts[term]) * 16 > len(self._block.ids)
+
+    def _dense_weights(self, term: int) -> NDArray[np.float32]:
+        if term not in self._dense:
+            dense = np.zeros(len(self._block.ids), dtype=np.float32)
+            documents, values = self.of(term, 1)
+            dense[documents] = values
+            self._dense[term] = dense
+        return self._dense[term]
+
+
+def _rank_block(weights: _Weights, ids: NDArray[Any], queries: Sequence[Sequence[tuple[int, int]]], best: TopK) -> None:
+    """Adds the block's documents to `best`, without looking at postings that can't lift one into it (MaxScore)."""
+    totals = np.zeros(len(ids), dtype=np.float32)
     for number, query in enumerate(queries):
-        touched = False
-        for term, count in query:
-            rows = slice(starts[term], starts[term + 1])
-            if rows.start == rows.stop:
-                continue
-            touched = True
-            if count == 1:
-                totals[block.documents[rows]] += weights[rows]
-            else:
-                weight = np.float32(count) * idf[term]
-                totals[block.documents[rows]] += weight - weight / divisors[rows]
-        if touched:
-            scores = totals.astype(np.float32)
-            candidates = np.flatnonzero(scores >= best.threshold(number))
-            if len(candidates):
-                best.add(number, scores[candidates], block.ids[candidates])
-            totals.fill(0)
+        terms = weights.present(query)
+        if not terms:
+            continue
+        threshold = best.threshold(number)
+        by_bound = sorted(((weights.bound(*term), term) for term in terms), reverse=True)
+        missing = sum(bound for bound, _ in by_bound)
+        for bound, term in by_bound:
+            if missing < threshold:
+                break
+            weights.add(*term, totals)
+            missing -= bound
+        # The sums above are rough (single precision, any order): they only choose what is added up exactly below.
+        missing = max(missing, 0.0)
+        candidates = np.flatnonzero(totals >= max((threshold - missing) * (1 - 1e-5), 1e-30))
+        if len(candidates) > best.k:
+            rough = totals[candidates]
+            # At least k documents reach this much, whatever the missing terms add.
+            reached = np.partition(rough, len(rough) - best.k)[len(rough) - best.k]
+            candidates = candidates[rough >= (reached - missing) * (1 - 1e-5)]
+        totals.fill(0)
+        if len(candidates):
+            # Lucene's arithmetic: float weights, a double sum in the order of terms, a float.
+            exact = np.zeros(len(candidates), dtype=np.float64)
+            for term in terms:
+                exact += weights.at(*term, candidates)
+            scores = exact.astype(np.float32)
+            enough = scores >= threshold
+            if enough.any():
+                best.add(number, scores[enough], ids[candidates[enough]])

@@ -16,7 +16,7 @@ from .term_scan import Scanner, scanner
 from .workspace import write_whole
 
 BLOCK = 65_536
-"""Documents in a block: positions within it fit in two bytes."""
+"""Documents in a block, at most: positions within it are kept in two bytes."""
 _BATCH = 4_096
 
 
@@ -43,24 +43,32 @@ class Block:
 
 def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block:
     """One block from at most BLOCK documents."""
+    kind = np.uint32 if term_count <= 2**16 else np.uint64
     ids, lengths, keys = [], [], []
     first = 0
     for batch in batches:
         found = scan.scan(batch.texts)
-        keys.append(found.terms * BLOCK + (found.texts + first))
+        key = found.terms.astype(kind)
+        key <<= kind(16)
+        key += (found.texts + first).astype(kind)
+        keys.append(key)
         ids.append(batch.ids)
         lengths.append(found.lengths)
         first += len(batch.texts)
     key = np.concatenate(keys)
     key.sort()
-    begins = np.flatnonzero(np.diff(key, prepend=-1))
-    frequencies = np.diff(begins, append=len(key))
-    terms, documents = np.divmod(key[begins], BLOCK)
+    is_first = np.ones(len(key), dtype=np.bool_)
+    np.not_equal(key[1:], key[:-1], out=is_first[1:])
+    begins = np.flatnonzero(is_first)
+    frequencies = np.diff(np.append(begins, len(key)))
+    key = key[begins]
+    bounds = np.arange(term_count + 1, dtype=np.uint64) << np.uint64(16)
     return Block(
         ids=np.concatenate(ids),
         lengths=np.concatenate(lengths).astype(np.int32),
-        starts=np.searchsorted(terms, np.arange(term_count + 1)),
-        documents=documents.astype(np.uint16),
+        # The last bound may be beyond the key's type.
+        starts=np.append(np.searchsorted(key, bounds[:-1].astype(kind)), len(key)),
+        documents=key.astype(np.uint16),
         frequencies=np.minimum(frequencies, 65_535).astype(np.uint16),
     )
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ..text.analyzers import Analyzer, analyze_zh, analyzer, fold_width
 from ..text.stop_words import CJK_STOP_WORDS
-from .char_tables import CODE_POINTS, char_tables, code_points, hash_ranges, hash_text
+from .char_tables import CODE_POINTS, char_tables, hash_ranges, hash_text
+from .texts import ListTexts, Texts
 from .word_arrays import find_words
-
 
 LARGEST_TABLE = 2**26
 """Entries of the largest table from pairs of characters to terms (256 MB); above it, pairs are searched."""
@@ -30,8 +30,8 @@ class Occurrences(NamedTuple):
 class Scanner(Protocol):
     """Finds the terms it was made for; terms are known by their position."""
 
-    def scan(self, texts: list[str]) -> Occurrences:
-        """All occurrences in `texts` (nulls already empty strings)."""
+    def scan(self, texts: Texts) -> Occurrences:
+        """All occurrences in `texts`."""
 
 
 def scanner(language: str, terms: Sequence[str]) -> Scanner:
@@ -48,11 +48,11 @@ class PlainScanner:
         self._analyze = analyze
         self._number = {term: number for number, term in enumerate(terms)}
 
-    def scan(self, texts: list[str]) -> Occurrences:
+    def scan(self, texts: Texts) -> Occurrences:
         owners: list[int] = []
         found: list[int] = []
         lengths = np.zeros(len(texts), dtype=np.int64)
-        for position, text in enumerate(texts):
+        for position, text in enumerate(texts.tolist()):
             terms = self._analyze(text)
             lengths[position] = len(terms)
             hits = [number for term in terms if (number := self._number.get(term)) is not None]
@@ -98,8 +98,8 @@ class CjkScanner:
         self._hashes = np.array(sorted(hashes), dtype=np.uint64)
         self._hash_terms = np.array([hashes[key] for key in sorted(hashes)], dtype=np.int64)
 
-    def scan(self, texts: list[str]) -> Occurrences:
-        codes, starts = code_points(texts)
+    def scan(self, texts: Texts) -> Occurrences:
+        codes, starts = texts.code_points()
         classes = self._tables.classes_of(codes)
         words = find_words(classes)
         is_cjk = classes == ord("H")
@@ -115,20 +115,22 @@ class CjkScanner:
         single_terms = self._single[self._tables.folded[codes[single_places]]].astype(np.int64)
         whole = ~words.is_cjk
         word_places, word_terms, stopped = self._words(codes, words.starts[whole], words.lengths[whole])
-        if not texts:
-            return Occurrences(starts[:0], starts[:0], starts[:0])
+        if not len(codes):
+            return Occurrences(starts[:0], starts[:0], np.zeros(len(texts), dtype=np.int64))
         links_before = np.add.reduceat(links, starts[:-1], dtype=np.int64)
-        lengths = (
-            links_before
-            + self._per_text(single_places, starts)
-            + self._per_text(words.starts[whole], starts)
-            - self._per_text(stopped, starts)
-        )
-        places = np.concatenate([pair_places, single_places, word_places])
-        terms = np.concatenate([pair_terms, single_terms, word_terms])
-        wanted = terms >= 0
-        owners = np.searchsorted(starts, places[wanted], side="right") - 1
-        return self._with_odd_texts(texts, np.unique(self._owners(words.odd, starts)), owners, terms[wanted], lengths)
+        lengths = links_before + _counts(single_places, starts) + _counts(words.starts[whole], starts)
+        lengths -= _counts(stopped, starts)
+        owners, terms = [], []
+        for places, numbers in (
+            (pair_places, pair_terms),
+            (single_places[single_terms >= 0], single_terms[single_terms >= 0]),
+            (word_places, word_terms),
+        ):
+            # Places ascend, so a count for each text says to whom they belong.
+            owners.append(np.repeat(np.arange(len(texts)), _counts(places, starts)))
+            terms.append(numbers)
+        odd = np.unique(np.searchsorted(starts, words.odd, side="right") - 1)
+        return self._with_odd_texts(texts, odd, np.concatenate(owners), np.concatenate(terms), lengths)
 
     def _pairs(
         self, codes: NDArray[np.uint32], is_cjk: NDArray[np.bool_]
@@ -158,16 +160,9 @@ class CjkScanner:
         places = starts[known]
         return places[terms >= 0], terms[terms >= 0], places[terms < 0]
 
-    @staticmethod
-    def _owners(places: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.asarray(np.searchsorted(starts, places, side="right") - 1)
-
-    def _per_text(self, places: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
-        return np.bincount(self._owners(places, starts), minlength=len(starts) - 1)
-
     def _with_odd_texts(
         self,
-        texts: list[str],
+        texts: Texts,
         odd: NDArray[np.int64],
         owners: NDArray[np.int64],
         terms: NDArray[np.int64],
@@ -176,7 +171,7 @@ class CjkScanner:
         """Puts the plain analyzer's result in place of what the arrays gave for the texts `odd`."""
         if not len(odd):
             return Occurrences(owners, terms, lengths)
-        single = self._plain.scan([texts[position] for position in odd.tolist()])
+        single = self._plain.scan(ListTexts(texts.tolist(odd)))
         lengths[odd] = single.lengths
         is_odd = np.zeros(len(texts), dtype=np.bool_)
         is_odd[odd] = True
@@ -186,3 +181,8 @@ class CjkScanner:
             np.concatenate([terms[regular], single.terms]),
             lengths,
         )
+
+
+def _counts(places: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many of the ascending `places` lie in each text."""
+    return np.diff(np.searchsorted(places, starts))
