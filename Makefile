@@ -24,10 +24,10 @@ install:
 	@MAKE_GOAL="$(MAKECMDGOALS)" scripts/install.sh
 
 models: install
-	@echo "== models"
-	@HF_HUB_OFFLINE=1 $(VENV)/bin/python scripts/make_models.py 2>/dev/null || $(VENV)/bin/python scripts/make_models.py
+	$(VENV)/bin/python scripts/make_models.py
 
-demo: install models
+demo: install
+	@$(VENV)/bin/python scripts/make_models.py SmolLM2-135M-Instruct
 	@$(VENV)/bin/python scripts/demo.py
 
 lint: install
@@ -35,7 +35,7 @@ lint: install
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 
-test: install models lint
+test: install lint
 	@scripts/system-packages.sh
 	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
 

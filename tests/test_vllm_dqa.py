@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.dqa_folder import write_real_notes
 from support.harness import HarnessCopy, read_results, read_samples
 from support.server import Server
 
@@ -112,6 +113,24 @@ def test_the_tasks_run_against_a_server_through_its_chat_template(
     check_results(results, tmp_path, n=6)
     assert "chat:1" in results["configs"]["qilin_dqa_na"]["metadata"]["signature"]
     assert "/v1/chat/completions" in vllm_server.log.read_text(encoding="utf-8")
+
+
+def test_real_notes_run_through_vllm(
+    harness: HarnessCopy, vllm_server: Server, minilm: Path, shared: Path, tmp_path: Path
+) -> None:
+    """The 798 real notes in the published layout: hashtags, emoji and long contents reach the engine in one piece."""
+    data, output = write_real_notes(tmp_path / "data", shared), tmp_path / "output"
+    harness.run(
+        "lm_eval", "--tasks", "qilin_dqa", "--model", "local-chat-completions", "--apply_chat_template",
+        "--model_args", f"model={vllm_server.model},base_url={vllm_server.url}/chat/completions,num_concurrent=8",
+        "--gen_kwargs", "max_gen_toks=16", "--metadata", metadata(minilm), "--limit", "3",
+        "--output_path", str(output), "--log_samples",
+        QILIN_DATA=str(data),
+    )  # fmt: skip
+    check_results(read_results(output), output, n=3)
+    for sample in read_samples(output, "qilin_dqa_bm25"):
+        assert len(sample["doc"]["notes"]) == 5
+        assert "[话题]" not in json.dumps(sample["arguments"], ensure_ascii=False)
 
 
 def test_a_server_gives_log_likelihoods_to_the_harness(vllm_server: Server) -> None:
