@@ -16,7 +16,7 @@ from qilin_tasks import __version__
 from qilin_tasks.errors import QilinTasksError
 
 #: Every command, in the order of `--help`; its module is `qilin_tasks.commands.<name>`, with `_` for `-`.
-COMMANDS = ("install", "uninstall", "path", "run", "doctor", "compare")
+COMMANDS = ("install", "uninstall", "path", "run", "doctor", "compare", "rescore", "score")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

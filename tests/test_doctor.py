@@ -22,8 +22,12 @@ from qilin_tasks.install import install
 
 
 @pytest.fixture(autouse=True)
-def sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def sample(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sample, and a harness into which nothing was installed, whatever the test run's own holds; its folder."""
+    tasks = tmp_path_factory.mktemp("tasks")
     monkeypatch.setenv("QILIN_DATA", "sample")
+    monkeypatch.setattr("qilin_tasks.harness.find_harness", lambda: Harness("0.4.13", tasks))
+    return tasks
 
 
 @pytest.fixture
@@ -169,19 +173,14 @@ def test_the_budget_is_that_of_the_longest_prompt(tiny_llm: Path) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(str(tiny_llm))
     texts = ["短", "请回答用户的问题。" * 30, "abc"]
-    task = SimpleNamespace(
-        OUTPUT_TYPE="generate_until",
-        config=SimpleNamespace(generation_kwargs={"max_gen_toks": 7}),
-        eval_docs=texts,
-        doc_to_text=str,
-    )
+    requests = [SimpleNamespace(request_type="generate_until", args=(text, {"max_gen_toks": 7})) for text in texts]
     model = budget.load_model(str(tiny_llm))
     assert isinstance(model, budget.Model)
     chat = [{"role": "user", "content": texts[1]}]
     expected = len(tokenizer.apply_chat_template(chat, tokenize=True, add_generation_prompt=True)["input_ids"])
-    found = budget.context({"a": task}, model, max_model_len=expected + 7, max_gen_toks=None)
+    found = budget.context({"a": requests}, model, max_model_len=expected + 7, max_gen_toks=None)
     assert found.status == "ok" and f"{expected} tokens of prompt + 7 of answer" in found.detail
-    assert budget.context({"a": task}, model, max_model_len=expected + 6, max_gen_toks=None).status == "fail"
+    assert budget.context({"a": requests}, model, max_model_len=expected + 6, max_gen_toks=None).status == "fail"
 
 
 def test_without_a_model_the_budget_is_an_estimate(examined: Any) -> None:
@@ -295,14 +294,12 @@ def test_a_full_disk_fails_and_nothing_is_fetched(examined: Any, monkeypatch: py
 # Our tasks in the harness.
 
 
-def test_the_state_of_the_installed_tasks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("qilin_tasks.harness.find_harness", lambda: Harness("0.4.13", tmp_path))
-
+def test_the_state_of_the_installed_tasks(sample: Path) -> None:
     def states() -> dict[str, str]:
         return {found.check: found.status for found in doctor.installed_tasks()}
 
     assert set(states().values()) == {"warn"} and "installed tasks, qilin" in states()
-    install(tmp_path)
+    install(sample)
     assert set(states().values()) == {"ok"}
-    (tmp_path / "qilin" / "qilin_dqa.yaml").write_text("group: qilin_dqa\n", encoding="utf-8")
+    (sample / "qilin" / "qilin_dqa.yaml").write_text("group: qilin_dqa\n", encoding="utf-8")
     assert states()["installed tasks, qilin"] == "fail"

@@ -11,13 +11,22 @@ from support.harness_copies import HarnessCopy, release
 
 from qilin_tasks import cli, tasks_folder
 from qilin_tasks.commands import run as command
-from qilin_tasks.install import task_folders
+from qilin_tasks.harness import Harness
+from qilin_tasks.install import install, task_folders
 
 OURS = [str(folder) for folder in task_folders()]
 
 
 @pytest.fixture
-def parsed(monkeypatch: pytest.MonkeyPatch) -> Any:
+def harness(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tasks folder into which nothing was installed, whatever the test run's own harness holds."""
+    tasks = tmp_path_factory.mktemp("tasks")
+    monkeypatch.setattr("qilin_tasks.harness.find_harness", lambda: Harness("0.4.13", tasks))
+    return tasks
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch, harness: Path) -> Any:
     """Runs the command up to the point where lm-eval would start; returns the arguments that it would start with."""
     from lm_eval._cli import HarnessCLI
 
@@ -115,6 +124,17 @@ def test_an_unknown_backend_keeps_the_harness_default(parsed: Any) -> None:
 
 def test_the_users_include_path_is_kept_beside_ours(parsed: Any, tmp_path: Path) -> None:
     assert parsed("--tasks", "a", "--include_path", str(tmp_path)).include_path == [*OURS, str(tmp_path)]
+
+
+def test_folders_that_are_installed_and_current_are_not_included_again(
+    parsed: Any, harness: Path, tmp_path: Path
+) -> None:
+    install(harness)
+    assert parsed("--tasks", "a").include_path is None
+    assert parsed("--tasks", "a", "--include_path", str(tmp_path)).include_path == [str(tmp_path)]
+    # An older copy must not be what runs.
+    (harness / "qilin" / "qilin_dqa.yaml").unlink()
+    assert parsed("--tasks", "a").include_path == [path for path in OURS if path.endswith("qilin")]
 
 
 def test_an_include_path_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,20 +135,21 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     findings += metric_models
     # A metric model that is missing has its line; the documents are looked at all the same.
     manager = manager if in_order(metric_models) else loading.task_manager({**metadata, "bertscore": "off"})
-    loaded: dict[str, Any] = {}
+    requests: dict[str, list[Any]] = {}
     for name in names:
         try:
-            loaded[name] = loading.load(name, manager)
-            findings.append(documents(name, loaded[name]))
+            task = loading.load(name, manager)
+            requests[name] = loading.requests(task)
+            findings.append(documents(name, task))
         except QilinTasksError as error:
             findings.append(failure(name, error))
     model = budget.load_model(args.model) if args.model else budget.BY_CHARACTERS
     if isinstance(model, Finding):
         return [*findings, model]
-    if not loaded:
+    if not requests:
         return findings
     lengths = {"max_model_len": args.max_model_len, "max_gen_toks": args.max_gen_toks}
-    return [*findings, budget.context(loaded, model, **lengths)]
+    return [*findings, budget.context(requests, model, **lengths)]
 
 
 def parse_metadata(parts: list[str]) -> dict[str, Any]:

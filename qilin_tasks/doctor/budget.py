@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +50,20 @@ def load_model(name: str) -> Model | Finding:
     return Model(name, count, length, exact=True)
 
 
-def context(tasks: Mapping[str, Any], model: Model, *, max_model_len: int | None, max_gen_toks: int | None) -> Finding:
-    """The task that needs most (longest prompt plus answer) against `max_model_len`, else the model's own length."""
+def context(
+    tasks: Mapping[str, Sequence[Any]], model: Model, *, max_model_len: int | None, max_gen_toks: int | None
+) -> Finding:
+    """The task that needs most (longest prompt plus answer) against `max_model_len`, else the model's own length.
+
+    `tasks` holds the harness's requests of each task.
+    """
     if max_model_len and model.length and max_model_len > model.length:
         detail = f"--max_model_len {max_model_len}, but {model.name} has {model.length} positions"
         return Finding("context", "fail", detail, f"--max_model_len {model.length} or less")
-    needs = [(name, _longest_prompt(task, model), _answer_tokens(task, max_gen_toks)) for name, task in tasks.items()]
+    needs = [
+        (name, _longest_prompt(requests, model), _answer_tokens(requests, max_gen_toks))
+        for name, requests in tasks.items()
+    ]
     name, prompt, answer = max(needs, key=lambda need: need[1] + need[2])
     about = "" if model.exact else f" (estimated by {model.name})"
     detail = f"{name} needs most, {prompt} tokens of prompt + {answer} of answer = {prompt + answer}{about}"
@@ -70,13 +78,16 @@ def context(tasks: Mapping[str, Any], model: Model, *, max_model_len: int | None
     return Finding("context", "fail" if model.exact else "warn", f"{detail}, the limit is {limit}", fix)
 
 
-def _longest_prompt(task: Any, model: Model) -> int:
-    prompts = sorted((str(task.doc_to_text(doc)) for doc in task.eval_docs), key=len, reverse=True)
-    return max(map(model.count, prompts[:CANDIDATES]), default=0)
+def _longest_prompt(requests: Sequence[Any], model: Model) -> int:
+    """Tokens of the longest prompt, together with the continuation where that is given (log-likelihoods)."""
+    prompts = {"".join(part for part in request.args if isinstance(part, str)) for request in requests}
+    longest = sorted(prompts, key=lambda prompt: (-len(prompt), prompt))
+    return max(map(model.count, longest[:CANDIDATES]), default=0)
 
 
-def _answer_tokens(task: Any, max_gen_toks: int | None) -> int:
-    if task.OUTPUT_TYPE != "generate_until":
+def _answer_tokens(requests: Sequence[Any], max_gen_toks: int | None) -> int:
+    request = requests[0]
+    if request.request_type != "generate_until":
         return 0
-    given = task.config.generation_kwargs or {}
+    given = request.args[1]
     return int(max_gen_toks or given.get("max_gen_toks") or given.get("max_tokens") or DEFAULT_ANSWER)

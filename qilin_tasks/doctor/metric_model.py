@@ -15,7 +15,8 @@ def bertscore(recipes: Iterable[Mapping[str, Any]]) -> list[Finding]:
     """A line for each distinct BERTScore recipe among the tasks' settings; files are fetched, weights not loaded."""
     findings: dict[tuple[Any, ...], Finding] = {}
     for recipe in recipes:
-        if "bertscore" not in recipe:
+        # `--metadata bertscore=…` reaches every task; those that know a model are those that score with it.
+        if "bertscore_model" not in recipe:
             continue
         try:
             settings = BertScoreSettings.from_metadata(recipe)

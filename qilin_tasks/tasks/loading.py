@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import io
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stderr
 from typing import Any
 
 from lm_eval.tasks import TaskManager
@@ -44,6 +47,15 @@ def recipe(name: str, manager: TaskManager) -> dict[str, Any]:
     """The settings that a task will read: the defaults of its base file, its own metadata, then the manager's."""
     config = manager.task_index[name].cfg or {}
     return {**(config.get("dataset_kwargs") or {}), **(config.get("metadata") or {}), **(manager.metadata or {})}
+
+
+def requests(task: Any) -> list[Any]:
+    """Every request that a run of the task would send, with its prompt, without a chat template."""
+    # The harness's progress bar is for a person who waits, not for a log.
+    with nullcontext() if sys.stderr.isatty() else redirect_stderr(io.StringIO()):
+        task.build_all_requests(limit=None, rank=0, world_size=1, cache_requests=False, rewrite_requests_cache=False)
+    instances: list[Any] = task.instances
+    return instances
 
 
 def load(name: str, manager: TaskManager) -> Any:
