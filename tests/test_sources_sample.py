@@ -162,6 +162,19 @@ def test_it_is_made_once_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
 
 
+@pytest.mark.parametrize("lost", ["dqa", "notes/train-00001-of-00002.parquet"])
+def test_it_is_made_again_when_a_cleaner_took_a_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    monkeypatch.setenv("QILIN_TASKS_CACHE", str(tmp_path))
+    folder = sample_folder()
+    for path in [folder / lost, *(folder / lost).glob("*")]:
+        if path.is_file():
+            path.unlink()
+    assert sample_folder() == folder and list(tmp_path.iterdir()) == [folder]
+    assert open_qilin("sample").row_count("dqa") == 37 and open_qilin("sample").note_count() == 58
+
+
 def test_a_crash_while_it_is_made_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QILIN_TASKS_CACHE", str(tmp_path))
     calls: list[object] = []

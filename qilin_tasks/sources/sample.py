@@ -15,6 +15,8 @@ from typing import Any
 
 from qilin_tasks import __version__
 from qilin_tasks.errors import DataError
+from qilin_tasks.sources.files import config_files
+from qilin_tasks.sources.schema import SCHEMA
 
 
 def sources() -> dict[str, bytes]:
@@ -31,7 +33,9 @@ def _cache_roots() -> list[Path]:
     if base:
         return [Path(base).expanduser()]
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser())
-    return [home / "qilin-tasks", Path(tempfile.gettempdir()) / f"qilin-tasks-{os.getuid()}"]
+    shared = Path(tempfile.gettempdir()) / f"qilin-tasks-{os.getuid()}"
+    ours = not shared.exists() or shared.stat().st_uid == os.getuid()  # anybody may have made it first
+    return [home / "qilin-tasks", *([shared] if ours else [])]
 
 
 def sample_folder() -> Path:
@@ -46,7 +50,7 @@ def sample_folder() -> Path:
     name = f"sample-{digest.hexdigest()[:16]}"
     refusals = []
     for root in _cache_roots():
-        if (root / name).is_dir():
+        if _is_whole(root / name):
             return root / name
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -56,6 +60,13 @@ def sample_folder() -> Path:
     raise DataError(
         f"the sample can't be written: {'; '.join(refusals)}. Set QILIN_TASKS_CACHE to a folder that can be written."
     )
+
+
+def _is_whole(folder: Path) -> bool:
+    try:
+        return all(config_files(folder, config) for config in SCHEMA)
+    except DataError:  # a shard is missing
+        return False
 
 
 def _materialise(root: Path, name: str) -> Path:
@@ -68,10 +79,12 @@ def _materialise(root: Path, name: str) -> Path:
     try:
         for config, table in tables(sources()).items():
             write_table(table, work / config, shards=2 if config == "notes" else 1)
+        if target.is_dir() and not _is_whole(target):  # a cleaner of temporary files was here
+            shutil.rmtree(target)
         try:
             work.rename(target)
         except OSError:
-            if not target.is_dir():  # otherwise another process was faster, with the same content
+            if not _is_whole(target):  # otherwise another process was faster, with the same content
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
