@@ -102,9 +102,8 @@ def _padded_weights(encoder: Encoder, texts: Sequence[Ids], width: int) -> np.nd
     """Weight of each token in its text's mean: rows sum to 1, and 0 stands for special tokens and padding."""
     weights = np.zeros((len(texts), width), dtype=np.float32)
     for row, ids in enumerate(texts):
-        counted = encoder.counted(ids)
-        weights[row, : len(ids)] = counted / counted.sum()
-    return weights
+        weights[row, : len(ids)] = encoder.counted(ids)
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def _best_matches(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -47,7 +47,7 @@ class Encoder:
         self.tokenizer = load_tokenizer(model)
         self.network = _load_network(model, self.config)
         special = (self.tokenizer.cls_token_id, self.tokenizer.sep_token_id)
-        self._uncounted = [token for token in special if token is not None]
+        self._uncounted = {token for token in special if token is not None}
         self.device = "cpu"
         self._to(resolve_device(device))
 
@@ -77,7 +77,7 @@ class Encoder:
         whole = self._ids([stripped[i] for i in full])
         cut = {i for i, ids in zip(full, whole, strict=True) if len(ids) > limit}
         return [
-            Tokens(tuple(ids) if len(ids) > special and self.counted(ids).any() else (), i in cut)
+            Tokens(tuple(ids) if len(ids) > special and not self._uncounted.issuperset(ids) else (), i in cut)
             for i, ids in enumerate(rows)
         ]
 
@@ -90,9 +90,9 @@ class Encoder:
         ids: list[list[int]] = encoded["input_ids"]
         return ids
 
-    def counted(self, ids: Sequence[int]) -> np.ndarray:
+    def counted(self, ids: Iterable[int]) -> list[bool]:
         """True for each token that counts in the mean: all but [CLS] and [SEP], wherever they are, as in bert-score."""
-        return np.isin(np.asarray(ids), self._uncounted, invert=True)
+        return [token not in self._uncounted for token in ids]
 
     def forward(self, batch: Sequence[Sequence[int]]) -> torch.Tensor:
         """Unit vectors, texts x longest text x dimension, on `device`; past a text's end they mean nothing."""
