@@ -192,3 +192,15 @@ def test_a_moved_branch_is_followed_and_an_open_source_stays_at_its_commit(
     assert source.note_count() == 58 and source.revision == old
     assert open_qilin(REPO_ID).revision == "f" * 40
     assert open_qilin(REPO_ID, revision=old).revision == old
+
+
+def test_the_datasets_library_reads_the_same_rows_from_the_same_server(
+    hub: HubServer, hub_at: HubAt, tmp_path: Path
+) -> None:
+    datasets = pytest.importorskip("datasets")
+    hub_at(hub.url)
+    table = datasets.load_dataset(REPO_ID, data_files="dqa/*.parquet", split="train", cache_dir=str(tmp_path / "ds"))
+    ours = open_qilin(REPO_ID).rows("dqa", ["query", "dqa_output"])
+    assert [(row["query"], row["dqa_output"]) for row in ours] == list(
+        zip(table["query"], table["dqa_output"], strict=True)
+    )

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -100,6 +100,17 @@ class HubServer:
         ]
 
 
+def _one_level(entries: list[dict[str, Any]], *, depth: int) -> list[dict[str, Any]]:
+    """The files at a depth of the tree, and the folders that hold the deeper ones."""
+    level: dict[str, dict[str, Any]] = {}
+    for entry in entries:
+        parts = entry["path"].split("/")
+        path = "/".join(parts[: depth + 1])
+        folder = {"type": "directory", "path": path, "size": 0, "oid": hashlib.sha1(path.encode()).hexdigest()}
+        level[path] = entry if len(parts) == depth + 1 else folder
+    return list(level.values())
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_hub: HubServer
@@ -113,16 +124,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         form = self.rfile.read(length)
+        self.server_hub.note("POST", self._path())
         match = re.fullmatch(rf"/api/datasets/{self.server_hub.repo_id}/paths-info/([^/]+)", self._path())
         commit = self.server_hub.commit_of(match[1]) if match else None
         if commit is None:
             self._error(404, "RepoNotFound")
             return
-        wanted = (
-            json.loads(form)["paths"]
-            if form.startswith(b"{")
-            else [unquote(part[6:]) for part in form.decode().split("&")]
-        )
+        wanted = json.loads(form)["paths"] if form.startswith(b"{") else parse_qs(form.decode())["paths"]
         self._json([entry for entry in self.server_hub.entries(commit) if entry["path"] in wanted], commit, body=True)
 
     def _path(self) -> str:
@@ -168,7 +176,14 @@ class _Handler(BaseHTTPRequestHandler):
         if commit is None:
             self._error(404, "RevisionNotFound")
             return
-        entries = [entry for entry in self.server_hub.entries(commit) if entry["path"].startswith(prefix)]
+        inside = f"{prefix}/" if prefix else ""
+        entries = [entry for entry in self.server_hub.entries(commit) if entry["path"].startswith(inside)]
+        if prefix and not entries:
+            self._error(404, "EntryNotFound", commit)
+            return
+        recursive = parse_qs(urlsplit(self.path).query).get("recursive", ["false"])[0].lower() in {"true", "1"}
+        if not recursive:
+            entries = _one_level(entries, depth=inside.count("/"))
         self._json(entries, commit, body=body)
 
     def _file(self, revision: str, name: str, *, body: bool) -> None:
