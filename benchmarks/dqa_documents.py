@@ -1,6 +1,6 @@
 """From local parquet to ready documents for all four DQA conditions, against a plain scan of the note columns.
 
-    python benchmarks/synthetic_qilin.py /tmp/qilin_full
+    python benchmarks/synthetic_qilin.py --out /tmp/qilin_full
     python benchmarks/dqa_documents.py /tmp/qilin_full
 
 Each side runs in a process of its own, alternating; the best of the repetitions counts. Ends with one JSON line.
