@@ -147,7 +147,6 @@ def test_check_downloads_all_that_scoring_needs(
     scorer = BertScorer(model="lab/bert-zh", layer=2, device="cpu")
     scorer.check()
     assert "model.safetensors" in hub.downloads()
-    print(hub.requests)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     before = len(hub.requests)
     assert scorer.score(["防晒"], ["防晒霜"]) == BertScorer(model=bert_zh, layer=2, device="cpu").score(
@@ -156,10 +155,23 @@ def test_check_downloads_all_that_scoring_needs(
     assert len(hub.requests) == before
 
 
-def test_hub_that_fails(hub: ModelHub, hub_at: Callable[[str], Path]) -> None:
-    hub_at(hub.url)
-    hub.fail_with(503)
+def test_hub_that_is_not_reachable(hub_at: Callable[[str], Path]) -> None:
+    hub_at("http://127.0.0.1:9")
     with pytest.raises(DependencyError, match=r"BERTScore model 'lab/bert-zh': .*or give the folder's path"):
+        BertScorer(model="lab/bert-zh", layer=2).check()
+
+
+def test_model_that_the_hub_does_not_have(hub: ModelHub, hub_at: Callable[[str], Path]) -> None:
+    hub_at(hub.url)
+    with pytest.raises(DependencyError, match=r"BERTScore model 'lab/bert-zz': its configuration can't be loaded"):
+        BertScorer(model="lab/bert-zz", layer=2).check()
+
+
+def test_hub_without_safetensors(hub: ModelHub, hub_at: Callable[[str], Path], broken: Path) -> None:
+    (broken / "model.safetensors").unlink()
+    hub.folders = dict.fromkeys(hub.folders, broken)
+    hub_at(hub.url)
+    with pytest.raises(DependencyError, match=r"its weights \(model\.safetensors\) can't be loaded"):
         BertScorer(model="lab/bert-zh", layer=2).check()
 
 
