@@ -16,7 +16,19 @@ from qilin_tasks import __version__
 from qilin_tasks.errors import QilinTasksError
 
 #: Every command, in the order of `--help`; its module is `qilin_tasks.commands.<name>`, with `_` for `-`.
-COMMANDS = ("install", "uninstall", "path", "run", "doctor", "compare", "rescore", "score")
+COMMANDS = (
+    "install",
+    "uninstall",
+    "path",
+    "run",
+    "doctor",
+    "prepare",
+    "retrieve",
+    "compare",
+    "rescore",
+    "score",
+    "report",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -18,10 +18,15 @@ from qilin_tasks.errors import DependencyError
 from qilin_tasks.harness import find_harness
 from qilin_tasks.install import MANIFEST, InstallError, file_names, install, survey, task_folders, uninstall
 
-LIST = """
-import json, lm_eval
+# What the harness lists, then the literal `lm_eval --tasks …`, in one process: importing it takes most of the time.
+LIST_AND_RUN = """
+import json, sys
+import lm_eval
+from lm_eval.__main__ import cli_evaluate
 from lm_eval.tasks import TaskManager
 print(json.dumps([lm_eval.__file__, {name: str(entry.yaml_path) for name, entry in TaskManager().task_index.items()}]))
+sys.argv = ["lm_eval", *sys.argv[1:]]
+cli_evaluate()
 """
 
 
@@ -230,15 +235,16 @@ def test_a_package_without_yaml_says_so(harness: Path, tmp_path: Path) -> None:
 # The commands, with the real YAML, in copies of the real harness.
 
 
-def installed_tasks(copy: HarnessCopy) -> dict[str, str]:
-    listed = copy.run("-c", LIST)
-    assert listed.returncode == 0, listed.stderr
-    origin, tasks = json.loads(listed.stdout.splitlines()[-1])
+def tasks_of_a_run(copy: HarnessCopy, *arguments: str) -> dict[str, str]:
+    """Runs plain lm_eval with the arguments, which must work; where each task that it knows came from."""
+    ran = copy.run("-c", LIST_AND_RUN, *arguments)
+    assert ran.returncode == 0, ran.stderr
+    origin, tasks = json.loads(next(line for line in ran.stdout.splitlines() if line.startswith("[")))
     assert Path(origin).resolve() == (copy.tasks.parent / "__init__.py").resolve()
     return dict(tasks)
 
 
-def exercise(copy: HarnessCopy) -> None:
+def exercise(copy: HarnessCopy, output: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The life of an installation, seen from the shell and from the harness."""
     before = tree(copy.tasks)
     unchecked = copy.command("install", "--check")
@@ -254,7 +260,13 @@ def exercise(copy: HarnessCopy) -> None:
     again = copy.command("install")
     assert again.returncode == 0 and "wrote" not in again.stdout
 
-    tasks = installed_tasks(copy)
+    monkeypatch.setenv("QILIN_DATA", "sample")
+    tasks = tasks_of_a_run(
+        copy, "--tasks", "qilin_dqa_oracle", "--model", "dummy", "--metadata", "bertscore=off",
+        "--output_path", str(output),
+    )  # fmt: skip
+    (file,) = output.rglob("results_*.json")
+    assert json.loads(file.read_text(encoding="utf-8"))["n-samples"]["qilin_dqa_oracle"]["original"] >= 16
     assert "sciq" in tasks
     ours = {name: path for name, path in tasks.items() if name.startswith(("qilin", "reqa"))}
     assert all(Path(path).is_relative_to(copy.tasks) for path in ours.values() if path != "None")
@@ -277,15 +289,15 @@ def exercise(copy: HarnessCopy) -> None:
     assert "nothing was installed" in copy.command("uninstall").stdout
 
 
-def test_in_a_release(tmp_path: Path) -> None:
-    exercise(release(tmp_path))
+def test_in_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    exercise(release(tmp_path), tmp_path / "runs", monkeypatch)
 
 
-def test_in_an_editable_checkout(tmp_path: Path) -> None:
+def test_in_an_editable_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = editable(tmp_path)
     # The copy, not the test run's own lm-eval: setuptools' hook is what finds it.
     assert any(Path(copy.python).parents[1].rglob("__editable__*"))
-    exercise(copy)
+    exercise(copy, tmp_path / "runs", monkeypatch)
 
 
 def obey_permissions() -> None:

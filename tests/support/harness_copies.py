@@ -94,8 +94,9 @@ def editable(folder: Path) -> HarnessCopy:
     site = Path(sysconfig.get_path("purelib", vars={"base": str(environment), "platbase": str(environment)}))
     (wheel,) = folder.glob("*.whl")
     shutil.unpack_archive(wheel, site, format="zip")
-    # Everything but the test run's own lm-eval: setuptools' hook comes after the path, which would win.
-    rest = folder / "packages"
+    # Everything but the test run's own lm-eval: setuptools' hook comes after the path, which would win. By the folder's
+    # name dill, with which datasets makes fingerprints, knows that these are installed packages.
+    rest = folder / "site-packages"
     rest.mkdir()
     for entry in package().parent.iterdir():
         if not entry.name.startswith(("lm_eval", "__pycache__")):
