@@ -14,7 +14,6 @@ from qilin_tasks.candidates.documents import build_ranking
 from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
 from qilin_tasks.candidates.windows import MERGE
 from qilin_tasks.contexts import RENDERING
-from qilin_tasks.errors import SettingError
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.scoring import qilin_ranking as scoring
 from qilin_tasks.settings import Settings
@@ -67,11 +66,6 @@ class RankingTask(BatchScoredTask):
             self._template = env.from_string(self.config.doc_to_text)
         view = doc if "view" in doc else self.views(doc)[0]
         return str(self._template.render(**view["view"]))
-
-    def build_all_requests(self, **kwargs: Any) -> None:
-        if self.config.num_fewshot:
-            raise SettingError(f"num_fewshot {self.config.num_fewshot!r}: {self.config.task} is zero-shot, use 0")
-        super().build_all_requests(**kwargs)
 
     def fewshot_context(self, doc: dict[str, Any], num_fewshot: int, **kwargs: Any) -> list[str]:
         """The prompt of every view."""

@@ -1,0 +1,127 @@
+"""Cover images from a local folder: which can be used, and opening them when a model asks for them."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, overload
+
+from qilin_tasks.errors import DataError, DependencyError, SettingError
+
+logger = logging.getLogger(__name__)
+
+VARIABLE = "QILIN_IMAGES"
+PLACEHOLDER = "<image>"
+"""What the harness's multimodal models replace by an image, in order."""
+
+
+def images_root() -> Path:
+    """The folder that `image_path` of the notes is relative to. Raises SettingError where QILIN_IMAGES names none."""
+    value = os.environ.get(VARIABLE, "")
+    root = Path(value).expanduser()
+    if not value or not root.is_dir():
+        raise SettingError(
+            f"{VARIABLE} {value!r}: set it to the folder of Qilin's images, in which image_path "
+            "(for example image/part_114/1145271/5122187.jpg) lies"
+        )
+    return root.resolve()
+
+
+def usable_images(paths: Iterable[str], *, root: Path) -> set[str]:
+    """Those of the relative paths that hold an image that can be decoded; the others are counted in the log.
+
+    Raises DataError where none can, which is a wrong folder rather than missing images.
+    """
+    from tqdm import tqdm
+
+    wanted = sorted({path for path in paths if path})
+    missing, broken, usable = [], [], set()
+    for path in tqdm(wanted, desc="checking cover images", disable=len(wanted) < 500):
+        place = _inside(root, path)
+        if place is None or not place.is_file():
+            missing.append(path)
+        elif _decodes(place):
+            usable.add(path)
+        else:
+            broken.append(path)
+    if missing or broken:
+        logger.warning(
+            "of %d cover images in %s, %d are missing and %d are broken (first: %s); those notes are shown without one",
+            len(wanted),
+            root,
+            len(missing),
+            len(broken),
+            (missing + broken)[0],
+        )
+    if wanted and not usable:
+        raise DataError(
+            f"{VARIABLE} {str(root)!r}: none of {len(wanted)} cover images can be opened (first: {wanted[0]}); "
+            "set it to the folder in which these paths lie"
+        )
+    return usable
+
+
+class Covers(Sequence[Any]):
+    """Images that are opened when they are asked for: thousands of requests hold paths, not pixels."""
+
+    def __init__(self, paths: Sequence[str], *, max_side: int) -> None:
+        self.paths = list(paths)
+        self._max_side = max_side
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Covers: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Covers(self.paths[index], max_side=self._max_side)
+        return open_image(images_root() / self.paths[index], max_side=self._max_side)
+
+    def __repr__(self) -> str:
+        return f"Covers({self.paths})"
+
+
+def open_image(path: Path, *, max_side: int) -> Any:
+    """The image as RGB, scaled down to `max_side` pixels on its longer side. DataError where it can't be opened."""
+    image_module, failures = _pillow()
+    try:
+        with image_module.open(path) as image:
+            image.draft("RGB", (max_side, max_side))
+            rgb = image.convert("RGB")
+    except failures as error:
+        raise DataError(
+            f"{path}: can't be opened any more ({error}); it was in order when the task was built"
+        ) from error
+    rgb.thumbnail((max_side, max_side))
+    return rgb
+
+
+def _decodes(path: Path) -> bool:
+    image_module, failures = _pillow()
+    try:
+        with image_module.open(path) as image:
+            image.draft("RGB", (32, 32))
+            image.convert("RGB")
+    except failures:
+        return False
+    return True
+
+
+def _inside(root: Path, path: str) -> Path | None:
+    """The file of a relative path, None where the path leads out of the folder."""
+    place = (root / path).resolve()
+    return place if place.is_relative_to(root) else None
+
+
+def _pillow() -> tuple[Any, tuple[type[Exception], ...]]:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DependencyError("cover images need Pillow: pip install 'qilin-tasks[vision]'") from error
+    # What Pillow raises for damaged files, by its decoders (SyntaxError: PNG).
+    return Image, (OSError, ValueError, SyntaxError, Image.DecompressionBombError)
