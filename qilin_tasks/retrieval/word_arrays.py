@@ -105,7 +105,7 @@ def _joins(
 ) -> NDArray[np.bool_]:
     """Whether each kept character belongs to the token of the one before it (one entry fewer than characters)."""
     left, right = kind[:-1], kind[1:]
-    joined = _LETTERLIKE[left] & _LETTERLIKE[right]
+    joined: NDArray[np.bool_] = _LETTERLIKE[left] & _LETTERLIKE[right]
     joined |= _KATAKANA[left] & _KATAKANA[right]
     joined |= _JOIN[right] & (_SOLID | _JOIN)[left]
     joined |= _JOIN[left] & _SOLID[right]
@@ -131,4 +131,5 @@ def _pairs(links: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Of each run of links the first, third, … : regional indicators make flags two by two."""
     index = np.arange(len(links))
     run_start = np.maximum.accumulate(np.where(links, -1, index))
-    return np.asarray(links & ((index - run_start) % 2 == 1))
+    pairs: NDArray[np.bool_] = links & ((index - run_start) % 2 == 1)
+    return pairs

@@ -31,12 +31,17 @@ def locked(path: Path) -> Iterator[None]:
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # The file may have been removed by its holder between our opening and locking it.
+            if not lock.exists() or lock.stat().st_ino != os.fstat(descriptor).st_ino:
+                raise BlockingIOError(errno.EAGAIN, "the lock just changed hands")
         except OSError as error:
             raise DataError(
                 f"{path}: another process is writing this file; wait for it, or choose another --out"
             ) from error
-        yield
-        lock.unlink(missing_ok=True)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
