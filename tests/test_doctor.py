@@ -147,6 +147,16 @@ def test_metadata_as_the_harness_takes_it() -> None:
         doctor.parse_metadata(["top_k"])
 
 
+def test_every_family_is_looked_at(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REQA_DATA", "sample")
+    names = ("qilin_search_pointwise", "qilin_recommendation_listwise", "reqa_xquad_zh", "reqa_xquad_zh_reader_bm25")
+    code, checks = examined("--tasks", *names, *OFF, "--max_model_len", "8192")
+    assert code == 0
+    assert all("documents" in checks[name]["detail"] for name in names)
+    # Log-likelihood tasks ask for no answer; the listwise ones need most.
+    assert "listwise needs most" in checks["context"]["detail"]
+
+
 # The context budget.
 
 
