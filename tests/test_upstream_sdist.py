@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from support.reqa_cache import add_reqa_models
 
 pytestmark = pytest.mark.slow
 
@@ -44,8 +45,9 @@ def names(folder: Path) -> list[str]:
 
 
 def test_upstream_accepts_every_task(
-    source_distribution: Path, repo: Path, tmp_path: Path, bert_chinese_cache: Path
+    source_distribution: Path, repo: Path, tmp_path: Path, bert_chinese_cache: Path, minilm: Path
 ) -> None:
+    add_reqa_models(bert_chinese_cache, minilm=minilm)
     with tarfile.open(source_distribution) as archive:
         archive.extractall(tmp_path, filter="data")
     (upstream,) = tmp_path.glob("lm_eval-*")
