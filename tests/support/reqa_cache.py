@@ -1,4 +1,4 @@
-"""Stand-ins, under their hub names, for the models that ReQA's readers name by default: for loading, not for scoring."""
+"""Stand-ins, under their hub names, for the models that ReQA names by default: for loading, not for scoring."""
 
 from __future__ import annotations
 
