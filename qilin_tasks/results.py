@@ -19,8 +19,8 @@ NEEDED_KEYS = ("results", "configs", "n-samples", "config")
 NO_FILTER = "none"
 
 # Strings in JSON hold their quotes escaped, so these can only be keys.
-_TAIL = ', "resps": '
-_DOC_KEY = re.compile(r'"doc": \{"doc_key": (-?\d+|"(?:[^"\\]|\\.)*")')
+_TAIL = b', "resps": '
+_DOC_KEY = re.compile(rb'"doc": \{"doc_key": (-?\d+|"(?:[^"\\]|\\.)*")')
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def signature_parts(signature: str | None) -> dict[str, str]:
 class Sample:
     """One line of a samples file; the document and the prompt are parsed only when asked for."""
 
-    line: str
+    line: bytes
     tail: dict[str, Any]
     where: str
 
@@ -156,9 +156,11 @@ def _metric_name(name: str, filter_name: str) -> str:
     return name if filter_name == NO_FILTER else f"{name},{filter_name}"
 
 
-def _parse(line: str, where: str) -> dict[str, Any]:
+def _parse(line: bytes, where: str) -> dict[str, Any]:
     try:
         parsed = json.loads(line)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{where}: not UTF-8 ({error}); this is not a file of lm-eval") from error
     except ValueError as error:
         raise DataError(
             f"{where}: not a whole JSON object ({error}); the file was cut off or edited. Delete its folder and run "
@@ -169,11 +171,11 @@ def _parse(line: str, where: str) -> dict[str, Any]:
     return parsed
 
 
-def _sample(line: str, where: str) -> Sample:
+def _sample(line: bytes, where: str) -> Sample:
     start = line.rfind(_TAIL)
-    if start > 0 and line.rstrip().endswith("}"):
+    if start > 0 and line.rstrip().endswith(b"}"):
         try:
-            return Sample(line, json.loads("{" + line[start + 2 :]), where)
+            return Sample(line, json.loads(b"{" + line[start + 2 :]), where)
         except ValueError:
             pass  # The key stood inside a document: the whole line decides.
     sample = Sample(line, {}, where)
@@ -193,7 +195,7 @@ def iter_samples(result: TaskResult) -> Iterator[Sample]:
             "(`qilin-tasks compare` always does)"
         )
     counts: Counter[str] = Counter()
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -211,10 +213,7 @@ def iter_samples(result: TaskResult) -> Iterator[Sample]:
 def read_results(path: Path) -> list[TaskResult]:
     """The tasks of one results file. Raises DataError where the file is not a results file of lm-eval 0.4."""
     where = str(path)
-    try:
-        data = _parse(path.read_text(encoding="utf-8"), where)
-    except UnicodeDecodeError as error:
-        raise DataError(f"{where}: not UTF-8 ({error}); this is not a results file") from error
+    data = _parse(path.read_bytes(), where)
     missing = [key for key in NEEDED_KEYS if key not in data]
     if missing:
         raise DataError(

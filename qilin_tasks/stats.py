@@ -213,15 +213,20 @@ def compare_systems(
     seed: int,
     clusters: Sequence[Hashable] | None = None,
     pairs: Sequence[tuple[int, int]] | None = None,
+    means: Floats | None = None,
 ) -> list[PairedTest]:
-    """Paired bootstrap and permutation of the given pairs of columns (all pairs by default), Holm over these pairs."""
+    """Paired bootstrap and permutation of the given pairs of columns (all pairs by default), Holm over these pairs.
+
+    `means` are the columns' resampled means where they are there already (`resampled_means`).
+    """
     matrix = _matrix(scores)
     if pairs is None:
         systems = matrix.shape[1]
         pairs = [(a, b) for a in range(systems) for b in range(a + 1, systems)]
     if not pairs:
         return []
-    means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
+    if means is None:
+        means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
     p = sign_flip_p(matrix, pairs=pairs, resamples=resamples, seed=seed + 1, clusters=clusters)
     tests = []
     for (a, b), raw, adjusted in zip(pairs, p, holm(p), strict=True):
@@ -242,15 +247,20 @@ def gap_closed(
     matrix = _matrix(scores)
     if matrix.shape[1] != 3:
         raise SettingError(f"scores of shape {matrix.shape}: gap_closed takes (floor, condition, ceiling)")
-    gap = mean_interval(matrix[:, 2] - matrix[:, 0], clusters=clusters)
+    means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
+    return share_of_gap(matrix, means, clusters=clusters)
+
+
+def share_of_gap(scores: Floats, means: Floats, *, clusters: Sequence[Hashable] | None) -> Interval | None:
+    """As `gap_closed`, from resampled means (resamples, 3) that are there already."""
+    gap = mean_interval(scores[:, 2] - scores[:, 0], clusters=clusters)
     if not gap.low > 0:
         return None
-    means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
     floor, condition, ceiling = means.T
     usable = ceiling > floor
     shares = (condition - floor)[usable] / (ceiling - floor)[usable]
     low, high = percentile_interval(shares, units=gap.clusters)
-    value = float((matrix[:, 1] - matrix[:, 0]).mean() / gap.value)
+    value = float((scores[:, 1] - scores[:, 0]).mean() / gap.value)
     return Interval(value, float(shares.std(ddof=1)), low, high, gap.n, gap.clusters)
 
 

@@ -104,7 +104,7 @@ def test_a_missing_samples_file_says_how_to_get_it(tmp_path: Path) -> None:
         (b'{"results": {}, "versions": {}, "lm_eval_version": "0.3.0"}', r"'configs'.*0\.3\.0"),
         (b"[1]", "list instead of"),
         (b'{"results"', "not a whole JSON object"),
-        (b"\xff\xfe", "not UTF-8"),
+        (b'{"results": "\xff"}', "not UTF-8"),
     ],
 )
 def test_files_of_another_kind_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
@@ -132,7 +132,7 @@ def test_the_quick_reading_of_a_line_equals_the_whole_one(query: str, response: 
     """Texts that hold the very keys of a sample don't mislead it."""
     doc = {"doc_key": key, "query": query + '", "resps": [', "resps": 1, "nested": {"a": 1, "resps": [response]}}
     line = sample_line(doc, index=3, response=response + ', "resps": ', scores={"rouge_l": score})
-    sample = _sample(json.dumps(line, ensure_ascii=False), "here")
+    sample = _sample(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace"), "here")
     assert sample.doc == doc
     assert sample.key == key
     assert sample.responses == line["resps"]

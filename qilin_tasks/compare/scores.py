@@ -37,7 +37,7 @@ def cluster_of(sample: Sample) -> Hashable | None:
     """What a document shares with others (its paragraph), None where it stands alone."""
     for key in CLUSTER_KEYS:
         # Parsing a whole document costs far more than this look.
-        if f'"{key}": ' in sample.line and key in sample.doc:
+        if f'"{key}": '.encode() in sample.line and key in sample.doc:
             value: Hashable = sample.doc[key]
             return value
     return None

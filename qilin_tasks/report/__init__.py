@@ -1,0 +1,1 @@
+"""Results -> statistics -> Markdown, CSV and one HTML page that needs nothing else."""

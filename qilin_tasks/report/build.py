@@ -1,0 +1,56 @@
+"""Results folders -> report folder: report.md, results.csv, pairs.csv, index.html."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from qilin_tasks.models.files import write_whole
+from qilin_tasks.report.analysis import analyse
+from qilin_tasks.report.collect import boards_of
+from qilin_tasks.report.packing import pack
+from qilin_tasks.report.page import page
+from qilin_tasks.report.tables import markdown, pairs_csv, results_csv
+from qilin_tasks.results import find_results
+
+#: The page's packed data; tables, plots and the program come on top of it.
+BUDGET = 22_000_000
+
+
+@dataclass(frozen=True)
+class Built:
+    """What was written, and what a reader should be told."""
+
+    files: list[Path]
+    warnings: list[str]
+
+
+def build(
+    runs: Sequence[Path],
+    out: Path,
+    *,
+    title: str,
+    resamples: int,
+    seed: int,
+    say: Callable[[str], None] = lambda text: None,
+) -> Built:
+    """Write the whole report. Raises DataError where a results or samples file is damaged; nothing is written then."""
+    results = find_results(runs)
+    say(f"reading the samples of {len(results)} results")
+    boards = boards_of(results)
+    say("statistics")
+    analysed = [(board, analyse(board, resamples=resamples, seed=seed)) for board in boards]
+    say("packing the samples")
+    packed = pack(boards, budget=BUDGET, title=title)
+    say("writing")
+    texts = {
+        "report.md": markdown(analysed, resamples=resamples, seed=seed, title=title),
+        "results.csv": results_csv(analysed),
+        "pairs.csv": pairs_csv(analysed),
+        "index.html": "".join(page(analysed, packed, resamples=resamples, seed=seed, title=title)),
+    }
+    for name, text in texts.items():
+        write_whole(out / name, text)
+    warnings = [f"{board.name}: {text}" for board, analysis in analysed for text in [*board.warnings, *analysis.notes]]
+    return Built([out / name for name in texts], warnings)

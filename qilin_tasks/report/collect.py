@@ -1,0 +1,242 @@
+"""Results and samples -> boards: tasks that belong side by side (one task under several contexts), with their rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from qilin_tasks.compare.scores import Scores, cluster_of, collect
+from qilin_tasks.results import Sample, TaskResult, iter_samples
+
+#: Conditions in the order of the paper's Table 11; others follow by name.
+CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
+#: Parts of a signature that a baseline's numbers don't depend on: it reads no prompt.
+PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt")
+MOST_OUTPUT_CHARS = 20_000
+_QUERIES = ("query", "question", "input", "text", "problem")
+_PASSAGES = ("notes", "passages", "candidates", "context", "contexts", "choices")
+_REFERENCES = ("reference", "answers", "answer", "gold")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What the sample browser shows of a document: the query, (title, text) passages, the reference."""
+
+    query: str
+    passages: tuple[tuple[str, str], ...]
+    reference: str
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One model on one task: scores, raw outputs, and stripped answers (None where equal); all in `scores.keys` order.
+
+    `problem` says why the row is not compared with the others; "" where it is.
+    """
+
+    scores: Scores
+    outputs: list[str]
+    answers: list[str | None]
+    problem: str = ""
+
+    @property
+    def result(self) -> TaskResult:
+        """The results file's side of it."""
+        return self.scores.result
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One task of a board: its condition, its documents by key, its rows."""
+
+    task: str
+    condition: str
+    signature: str | None
+    documents: dict[int | str, Document]
+    rows: list[Row]
+
+    @property
+    def compared(self) -> list[Row]:
+        """Rows whose numbers mean the same."""
+        return [row for row in self.rows if not row.problem]
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """Tasks side by side; `metrics` in the task's order."""
+
+    name: str
+    columns: list[Column]
+    metrics: list[str]
+    higher_is_better: dict[str, bool]
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def models(self) -> list[str]:
+        """Every model of the board, language models first, each kind by name."""
+        found = {row.result.model: row.result.is_baseline for column in self.columns for row in column.rows}
+        return sorted(found, key=lambda model: (found[model], model.lower()))
+
+    @property
+    def baselines(self) -> set[str]:
+        """The rows that no language model answered."""
+        return {row.result.model for column in self.columns for row in column.rows if row.result.is_baseline}
+
+    def row(self, column: Column, model: str) -> Row | None:
+        """A model's row of a column."""
+        return next((row for row in column.rows if row.result.model == model), None)
+
+    def headline(self) -> list[str]:
+        """The metrics that models are compared by: the main one, and the best known of the rest."""
+        known = ("rouge_l", "bertscore_f1", "mrr@10", "map@10", "mrr", "r@1", "em", "f1", "acc", "exact_match")
+        return list(dict.fromkeys([*self.metrics[:1], *(name for name in known if name in self.metrics)]))[:3]
+
+
+def condition_of(result: TaskResult) -> str:
+    """The context that a task's prompt shows; "" for tasks without conditions."""
+    return str(result.metadata.get("context") or "")
+
+
+def board_of(result: TaskResult) -> str:
+    """The board's name: the task without its condition."""
+    condition = condition_of(result)
+    return result.task.removesuffix(f"_{condition}") if condition else result.task
+
+
+def boards_of(results: Sequence[TaskResult]) -> list[Board]:
+    """Read all samples once and arrange them. Raises DataError for a damaged samples file."""
+    by_board: dict[str, dict[str, list[TaskResult]]] = {}
+    for result in results:
+        by_board.setdefault(board_of(result), {}).setdefault(result.task, []).append(result)
+    boards = []
+    for name, tasks in sorted(by_board.items()):
+        columns = [_column(task, members) for task, members in tasks.items()]
+        order = {condition: i for i, condition in enumerate(CONDITION_ORDER)}
+        columns.sort(key=lambda column: (order.get(column.condition, len(order)), column.condition))
+        rows = [row for column in columns for row in column.rows]
+        metrics = list(dict.fromkeys(metric for row in rows for metric in row.scores.values))
+        better = {m: v for row in rows for m, v in row.result.higher_is_better.items()}
+        warnings = [
+            f"{column.task}, {row.result.model}: {row.problem}"
+            for column in columns
+            for row in column.rows
+            if row.problem
+        ]
+        boards.append(Board(name, columns, metrics, {m: better.get(m, True) for m in metrics}, warnings))
+    return boards
+
+
+def _column(task: str, results: Sequence[TaskResult]) -> Column:
+    documents: dict[int | str, Document] = {}
+    # Documents are parsed once for each data fingerprint: that is most of a samples file.
+    seen: dict[Hashable, dict[int | str, Hashable | None]] = {}
+    rows = []
+    for result in results:
+        data = (result.parts.get("data"), result.n) if result.signature else object()
+        clusters = seen.get(data)
+        entries: list[tuple[int | str, Hashable | None, dict[str, float]]] = []
+        outputs: dict[int | str, str] = {}
+        answers: dict[int | str, str | None] = {}
+        found: dict[int | str, Hashable | None] = {}
+        for sample in iter_samples(result):
+            key = sample.key
+            if clusters is None:
+                found[key] = cluster_of(sample)
+                if key not in documents:
+                    documents[key] = shown_document(sample.doc, sample.target)
+            entries.append((key, (clusters or found).get(key), sample.scores))
+            if key not in outputs:
+                outputs[key], answers[key] = shown_output(sample)
+        if clusters is None:
+            seen[data] = found
+        scores = collect(result, entries)
+        rows.append(Row(scores, [outputs[key] for key in scores.keys], [answers[key] for key in scores.keys]))
+    signature = _reference_signature([row.result for row in rows])
+    judged = [
+        Row(row.scores, row.outputs, row.answers, difference(row.result, signature))
+        if row.result.signature != signature
+        else row
+        for row in rows
+    ]
+    return Column(task, condition_of(results[0]), signature, documents, judged)
+
+
+def _reference_signature(results: Sequence[TaskResult]) -> str | None:
+    """The signature that most language models share; a baseline's only where there is no other."""
+    counts = Counter(r.signature for r in results if not r.is_baseline) or Counter(r.signature for r in results)
+    return counts.most_common(1)[0][0]
+
+
+def difference(result: TaskResult, signature: str | None) -> str:
+    """Why a result can't stand beside those of `signature`; "" where it can."""
+    from qilin_tasks.results import signature_parts
+
+    mine, theirs = result.parts, signature_parts(signature)
+    if not mine or not theirs:
+        return "" if result.signature == signature else "no signature on one side, so what was measured isn't known"
+    ignored = PROMPT_PARTS if result.is_baseline else ()
+    changed = [
+        f"{key} {mine.get(key, '-')} instead of {theirs.get(key, '-')}"
+        for key in {**theirs, **mine}
+        if key not in ignored and mine.get(key) != theirs.get(key)
+    ]
+    return f"other signature ({', '.join(changed)}): not compared" if changed else ""
+
+
+def shown_output(sample: Sample) -> tuple[str, str | None]:
+    """The raw output of a document's requests, and its stripped answer (None where that is the same)."""
+    parts = [_response_text(repeats[0]) if repeats else "" for repeats in sample.responses]
+    joiner = ", " if sample.responses and sample.responses[0] and isinstance(sample.responses[0][0], list) else "\n⁂\n"
+    raw = joiner.join(parts)[:MOST_OUTPUT_CHARS]
+    filtered = sample.filtered
+    answer = "\n⁂\n".join(str(part) for part in filtered) if joiner != ", " else raw
+    return raw, (None if answer == raw else answer[:MOST_OUTPUT_CHARS])
+
+
+def _response_text(response: Any) -> str:
+    if isinstance(response, list):
+        try:
+            return f"{float(response[0]):.3f}"
+        except (ValueError, IndexError):
+            return str(response)
+    return str(response)
+
+
+def shown_document(doc: Mapping[str, Any], target: str) -> Document:
+    """The parts of a document that people look at, under the names that our tasks and common others use."""
+    query = next((doc[name] for name in _QUERIES if isinstance(doc.get(name), str)), "")
+    passages = next((doc[name] for name in _PASSAGES if doc.get(name)), ())
+    if isinstance(passages, str):
+        passages = [passages]
+    reference = next((doc[name] for name in _REFERENCES if doc.get(name)), target)
+    if isinstance(reference, (list, tuple)):
+        reference = " ⏐ ".join(str(part) for part in reference)
+    shown = tuple(_passage(p) for p in passages) if isinstance(passages, (list, tuple)) else ()
+    return Document(str(query), shown, str(reference))
+
+
+def _passage(passage: Any) -> tuple[str, str]:
+    if isinstance(passage, Mapping):
+        return str(passage.get("title") or ""), str(passage.get("content") or passage.get("text") or "")
+    return "", str(passage)
+
+
+def common_keys(rows: Sequence[Row]) -> list[int | str]:
+    """Documents that every row has, in the first row's order."""
+    if not rows:
+        return []
+    shared = set(rows[0].scores.keys).intersection(*(row.scores.keys for row in rows[1:]))
+    return [key for key in rows[0].scores.keys if key in shared]
+
+
+def aligned(row: Row, metric: str, keys: Sequence[int | str]) -> Any:
+    """A row's values of a metric for the given documents, shape (documents,)."""
+    values = row.scores.values[metric]
+    if row.scores.keys == keys:
+        return values
+    position = {key: i for i, key in enumerate(row.scores.keys)}
+    return values[np.array([position[key] for key in keys])]

@@ -1,0 +1,143 @@
+"""What the page's sample browser reads: scores as columns of integers, texts in blocks that are unpacked when opened.
+
+Everything is gzip in base64, inside elements that no browser runs. Answers of all models to one document stand next to
+each other, where gzip finds what they share. Texts are shortened until the page stays within its size.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from qilin_tasks.report.collect import Board, Column
+
+#: Scores are sent as integers, this many to a unit.
+UNIT = 10_000
+BLOCK = 64
+#: (characters of a passage, of an output): the first that fits is taken. A page has room for the texts of about
+#: thirty thousand answers whole.
+LEVELS = ((2000, 20_000), (600, 4000), (300, 2000), (200, 1200), (120, 800), (80, 500), (50, 300), (30, 150), (15, 60))
+_SAMPLED_BLOCKS = 6
+
+
+@dataclass(frozen=True)
+class Packed:
+    """`core` and `blocks` by element id, as base64 text; `level` is what the texts were shortened to."""
+
+    core: str
+    blocks: dict[str, str]
+    level: tuple[int, int]
+
+    @property
+    def size(self) -> int:
+        """Characters of all of it."""
+        return len(self.core) + sum(map(len, self.blocks.values()))
+
+
+def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
+    """Pack all boards into at most `budget` characters of base64."""
+    columns = [(f"{b}.{c}", column) for b, board in enumerate(boards) for c, column in enumerate(board.columns)]
+    core = _squeeze(
+        {"title": title, "unit": UNIT, "block": BLOCK, "boards": [_core(b, i) for i, b in enumerate(boards)]}
+    )
+    room = budget - len(core)
+    level = next((level for level in LEVELS if _estimate(columns, level) < room), LEVELS[-1])
+    while True:
+        blocks = {
+            f"t{name}.{start // BLOCK}": _squeeze(_texts(column, keys[start : start + BLOCK], level))
+            for name, column in columns
+            for keys in [list(column.documents)]
+            for start in range(0, len(keys), BLOCK)
+        }
+        packed = Packed(core, blocks, level)
+        if packed.size <= budget or level == LEVELS[-1]:
+            return packed
+        level = LEVELS[LEVELS.index(level) + 1]
+
+
+def _squeeze(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), compresslevel=6, mtime=0)).decode("ascii")
+
+
+def _estimate(columns: Sequence[tuple[str, Column]], level: tuple[int, int]) -> float:
+    """About the size of all blocks, from a few of each column."""
+    total = 0.0
+    for _, column in columns:
+        keys = list(column.documents)
+        starts = list(range(0, len(keys), BLOCK))
+        chosen = starts[:: max(1, len(starts) // _SAMPLED_BLOCKS)]
+        sizes = [len(_squeeze(_texts(column, keys[start : start + BLOCK], level))) for start in chosen]
+        total += sum(sizes) / len(sizes) * len(starts) if sizes else 0
+    return total
+
+
+def _core(board: Board, index: int) -> dict[str, Any]:
+    return {
+        "name": board.name,
+        "metrics": board.metrics,
+        "better": [board.higher_is_better[metric] for metric in board.metrics],
+        "columns": [_column(column, board, f"{index}.{c}") for c, column in enumerate(board.columns)],
+    }
+
+
+def _column(column: Column, board: Board, name: str) -> dict[str, Any]:
+    keys = list(column.documents)
+    return {
+        "id": name,
+        "task": column.task,
+        "condition": column.condition,
+        "keys": keys,
+        "queries": [_cut(document.query, 80) for document in column.documents.values()],
+        "rows": [
+            {
+                "model": row.result.model,
+                "baseline": row.result.is_baseline,
+                "signature": row.result.signature or "none",
+                "problem": row.problem,
+                "scores": [_integers(row, metric, keys) for metric in board.metrics],
+            }
+            for row in column.rows
+        ],
+    }
+
+
+def _integers(row: Any, metric: str, keys: Sequence[int | str]) -> list[int | None] | None:
+    values = row.scores.values.get(metric)
+    if values is None:
+        return None
+    if row.scores.keys == keys:
+        found: Iterator[float | None] = iter(values.tolist())
+    else:
+        by_key = dict(zip(row.scores.keys, values.tolist(), strict=True))
+        found = (by_key.get(key) for key in keys)
+    return [None if v is None or math.isnan(v) else round(v * UNIT) for v in found]
+
+
+def _texts(column: Column, keys: Sequence[int | str], level: tuple[int, int]) -> dict[str, Any]:
+    """Texts of documents: [query, passages, reference, for each row [raw output, stripped answer (0: the same)]]."""
+    passage_chars, output_chars = level
+    places = [{key: i for i, key in enumerate(row.scores.keys)} for row in column.rows]
+    texts: list[Any] = []
+    for key in keys:
+        document = column.documents[key]
+        passages = [[_cut(title, passage_chars), _cut(text, passage_chars)] for title, text in document.passages]
+        answers: list[Any] = []
+        for row, place in zip(column.rows, places, strict=True):
+            at = place.get(key)
+            if at is None:
+                answers.append(None)
+                continue
+            answer = row.answers[at]
+            answers.append([_cut(row.outputs[at], output_chars), 0 if answer is None else _cut(answer, output_chars)])
+        texts.append([document.query, passages, _cut(document.reference, output_chars), answers])
+    return {"texts": texts}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[:limit] + "…"

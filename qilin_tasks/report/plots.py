@@ -1,0 +1,183 @@
+"""Plots as SVG text: conditions by model, score against answer length, the distribution of reciprocal ranks.
+
+Colours come from the page's style (`.s0` … `.s9`), so that light and dark need no second drawing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from qilin_tasks.report.analysis import Analysis
+from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.tables import column_name, number
+
+WIDTH = 720
+LEFT, RIGHT, TOP, BOTTOM = 150, 20, 28, 34
+COLOURS = 10
+LENGTH_BINS = 8
+RANK_CLASSES = ((1.0, "1"), (1 / 2, "2"), (1 / 3, "3"), (1 / 5, "4–5"), (1 / 10, "6–10"), (1e-9, "11+"), (0.0, "none"))
+
+
+def _svg(height: float, title: str, parts: Sequence[str]) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
+        f'<text class="title" x="0" y="14">{escape(title)}</text>{"".join(parts)}</svg>'
+    )
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    step = 10 ** np.floor(np.log10(max(high - low, 1e-9) / 4))
+    step *= next(f for f in (1, 2, 5, 10) if (high - low) / (step * f) <= 6)
+    return [float(t) for t in np.arange(np.ceil(low / step) * step, high + step / 1e6, step)]
+
+
+class _Scale:
+    """Values to pixels along one direction."""
+
+    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+        margin = (high - low) * 0.04 or 0.5
+        self.low, self.high = low - margin, high + margin
+        self.start, self.end = start, end
+
+    def __call__(self, value: float) -> float:
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def _x_axis(scale: _Scale, bottom: float) -> list[str]:
+    return [
+        f'<line class="grid" x1="{scale(t):.1f}" x2="{scale(t):.1f}" y1="{TOP}" y2="{bottom:.1f}"/>'
+        f'<text class="tick" text-anchor="middle" x="{scale(t):.1f}" y="{bottom + 14:.1f}">{t:g}</text>'
+        for t in _ticks(scale.low, scale.high)
+    ]
+
+
+def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
+    """A line for each model: its mean with its 95 % interval under every condition."""
+    models = [m for m in board.models if any((c.task, m, metric) in analysis.intervals for c in board.columns)]
+    found = [i for (_, _, name), i in analysis.intervals.items() if name == metric and np.isfinite(i.low)]
+    if not models or not found:
+        return ""
+    height = TOP + 26 * len(models) + BOTTOM + 20
+    bottom = height - BOTTOM - 20
+    scale = _Scale(min(i.low for i in found), max(i.high for i in found), LEFT, WIDTH - RIGHT)
+    parts = _x_axis(scale, bottom)
+    for line, model in enumerate(models):
+        y = TOP + 26 * line + 14
+        label = model if len(model) <= 20 else model[:19] + "…"
+        parts.append(f'<text class="label" text-anchor="end" x="{LEFT - 8}" y="{y + 4}">{escape(label)}</text>')
+        for number_of, column in enumerate(board.columns):
+            i = analysis.intervals.get((column.task, model, metric))
+            if i is None or not np.isfinite(i.low):
+                continue
+            at = y - 6 + 12 * (number_of + 0.5) / len(board.columns)
+            name = f"{model}, {column_name(column)}: {number(i.value)} [{number(i.low)}, {number(i.high)}]"
+            parts.append(
+                f'<g class="s{number_of % COLOURS}"><title>{escape(name)}</title>'
+                f'<line class="bar" x1="{scale(i.low):.1f}" x2="{scale(i.high):.1f}" y1="{at:.1f}" y2="{at:.1f}"/>'
+                f'<circle cx="{scale(i.value):.1f}" cy="{at:.1f}" r="3.5"/></g>'
+            )
+    parts += _legend([column_name(column) for column in board.columns], y=height - 6)
+    return _svg(height, f"{metric}: mean and 95 % interval by model", parts)
+
+
+def _legend(names: Sequence[str], *, y: float, first: int = 0) -> list[str]:
+    parts, x = [], float(LEFT)
+    for i, name in enumerate(names, start=first):
+        text = name if len(name) <= 24 else name[:23] + "…"
+        parts.append(
+            f'<g class="s{i % COLOURS}"><circle cx="{x:.0f}" cy="{y - 4:.0f}" r="4"/></g>'
+            f'<text class="tick" x="{x + 8:.0f}" y="{y:.0f}">{escape(text)}</text>'
+        )
+        x += 26 + 7.5 * len(text)
+    return parts
+
+
+def length_plot(column: Column, metric: str) -> str:
+    """Mean score by answer length: a line for each model, through eight equally filled bins of its answers' lengths."""
+    lines = []
+    for row in column.rows:
+        values = row.scores.values.get(metric)
+        if values is None or row.result.is_baseline:
+            continue
+        lengths = row.scores.values.get("answer_chars")
+        if lengths is None:
+            texts = [raw if answer is None else answer for raw, answer in zip(row.outputs, row.answers, strict=True)]
+            lengths = np.array([float(len(text)) for text in texts])
+        usable = np.isfinite(values) & np.isfinite(lengths)
+        order = np.argsort(lengths[usable], kind="stable")
+        if len(order) < 2 * LENGTH_BINS:
+            continue
+        bins = np.array_split(order, LENGTH_BINS)
+        points = [(float(lengths[usable][b].mean()), float(values[usable][b].mean())) for b in bins]
+        lines.append((row.result.model, points))
+    if not lines:
+        return ""
+    height = 260
+    xs, ys = ([p[side] for _, points in lines for p in points] for side in (0, 1))
+    x, y = _Scale(min(xs), max(xs), 60, WIDTH - RIGHT), _Scale(min(ys), max(ys), height - BOTTOM - 20, TOP)
+    parts = _x_axis(x, height - BOTTOM - 20)
+    parts += [
+        f'<line class="grid" x1="60" x2="{WIDTH - RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
+        f'<text class="tick" text-anchor="end" x="54" y="{y(t) + 4:.1f}">{t:g}</text>'
+        for t in _ticks(y.low, y.high)
+    ]
+    for i, (model, points) in enumerate(lines):
+        path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
+        parts.append(
+            f'<g class="s{i % COLOURS}"><title>{escape(model)}</title><polyline points="{path}"/>'
+            + "".join(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in points)
+            + "</g>"
+        )
+    rows = [lines[start : start + 4] for start in range(0, len(lines), 4)]
+    for number_of, names in enumerate(rows):
+        parts += _legend([name for name, _ in names], y=height - 4 + 16 * number_of, first=4 * number_of)
+    return _svg(height + 16 * len(rows), f"{column.task}: {metric} against answer length (characters)", parts)
+
+
+def reciprocal_rank_plot(column: Column, metric: str) -> str:
+    """Where the first relevant item stands: the share of documents in each class of ranks, a bar for each model."""
+    rows = [row for row in column.rows if metric in row.scores.values]
+    if not rows:
+        return ""
+    height = TOP + 24 * len(rows) + BOTTOM
+    parts = []
+    for line, row in enumerate(rows):
+        values = row.scores.values[metric]
+        values = values[np.isfinite(values)]
+        y = TOP + 24 * line
+        model = row.result.model
+        label = model if len(model) <= 20 else model[:19] + "…"
+        parts.append(f'<text class="label" text-anchor="end" x="{LEFT - 8}" y="{y + 15}">{escape(label)}</text>')
+        x, upper = float(LEFT), np.inf
+        for i, (lower, name) in enumerate(RANK_CLASSES):
+            inside = (values >= lower - 1e-12) & (values < upper) if lower > 0 else values <= 0
+            upper = lower - 1e-12
+            part = float(inside.mean()) if len(values) else 0.0
+            width = part * (WIDTH - LEFT - RIGHT)
+            parts.append(
+                f'<g class="s{i}"><title>{escape(f"{model}: rank {name}: {100 * part:.1f} %")}</title>'
+                f'<rect x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="16"/></g>'
+            )
+            x += width
+    parts += _legend([f"rank {name}" for _, name in RANK_CLASSES], y=height - 8)
+    return _svg(height, f"{column.task}: rank of the first relevant item ({metric})", parts)
+
+
+def reciprocal_rank_metric(board: Board) -> str | None:
+    """The metric that holds a reciprocal rank for each document, if the board has one."""
+    return next((name for name in board.metrics if name in ("mrr@100", "mrr", "mrr@10")), None)
+
+
+def plots_of(board: Board, analysis: Analysis) -> list[str]:
+    """All plots of a board."""
+    ranks = reciprocal_rank_metric(board)
+    drawn = [conditions_plot(board, analysis, metric) for metric in board.headline()]
+    for column in board.columns:
+        if ranks is not None:
+            drawn.append(reciprocal_rank_plot(column, ranks))
+        elif any(any(row.outputs) for row in column.rows):
+            drawn.append(length_plot(column, board.headline()[0]))
+    return [plot for plot in drawn if plot]

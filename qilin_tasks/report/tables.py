@@ -1,0 +1,262 @@
+"""A board's numbers as rows of a table, which Markdown, CSV and the page all show."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qilin_tasks.published import Published, published_for
+from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
+from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.stats import Interval
+
+MODEL, BASELINE, PUBLISHED = "model", "baseline", "published"
+#: What a pair's p value is shown as, from the smallest limit on.
+_TINY = 0.0001
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number; `interval` is None for published ones, `problem` says why it isn't compared."""
+
+    value: float
+    interval: Interval | None
+    letters: str
+    signature: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A system's cells, one for each column of the board (None where it has no number)."""
+
+    name: str
+    kind: str
+    cells: list[Cell | None]
+
+
+def column_name(column: Column) -> str:
+    """The condition where there is one, else the task."""
+    return column.condition or column.task
+
+
+def config_of(column: Column) -> str:
+    """The config of the published tables that a column's task belongs to; "" for none."""
+    results = [row.result for row in column.rows]
+    family = results[0].parts.get("family", "")
+    if family == "dqa":
+        return "dqa"
+    return str(results[0].metadata.get("config") or "") if family.startswith("qilin-") else ""
+
+
+def published_rows(board: Board, metric: str) -> list[TableRow]:
+    """The paper's rows for a metric, aligned with the board's columns."""
+    by_column: list[dict[str, Published]] = []
+    for column in board.columns:
+        found = published_for(config_of(column), column.condition or None)
+        by_column.append({row.system: row for row in found if metric in row.values})
+    systems = list(dict.fromkeys(system for found in by_column for system in found))
+    return [
+        TableRow(
+            system,
+            PUBLISHED,
+            [
+                Cell(found[system].values[metric], None, "", f"Table {found[system].table}: {found[system].note}", "")
+                if system in found
+                else None
+                for found in by_column
+            ],
+        )
+        for system in systems
+    ]
+
+
+def table(board: Board, analysis: Analysis, metric: str) -> list[TableRow]:
+    """Models, then baselines, then published systems."""
+    rows = []
+    for model in board.models:
+        cells: list[Cell | None] = []
+        for column in board.columns:
+            row = board.row(column, model)
+            interval = analysis.intervals.get((column.task, model, metric))
+            if row is None or interval is None:
+                cells.append(None)
+                continue
+            letters = analysis.groups.get((column.task, metric), {}).get(model, "")
+            cells.append(Cell(interval.value, interval, letters, row.result.signature or "none", row.problem))
+        if any(cell is not None for cell in cells):
+            rows.append(TableRow(model, BASELINE if model in board.baselines else MODEL, cells))
+    return rows + published_rows(board, metric)
+
+
+def number(value: float) -> str:
+    """Four decimals for scores, fewer for counts."""
+    return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
+
+
+def p_value(p: float) -> str:
+    """`0.0312`, `< 0.0001`."""
+    return f"< {_TINY}" if p < _TINY else f"{p:.4f}"
+
+
+def share(interval: Interval | None) -> str:
+    """A share of the gap with its interval, in per cent."""
+    if interval is None:
+        return "–"
+    return f"{100 * interval.value:.0f} % [{100 * interval.low:.0f}, {100 * interval.high:.0f}]"
+
+
+def spread(interval: Interval) -> str:
+    """`0.3312 [0.3250, 0.3374]`, with a sign where it is a difference."""
+    return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
+
+
+def _escape(text: str) -> str:
+    """A name inside a Markdown table: nothing in it may act as markup."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
+
+
+def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int, title: str) -> str:
+    """The whole report as Markdown."""
+    lines = [f"# {_escape(title)}", "", method(resamples=resamples, seed=seed), ""]
+    for board, analysis in boards:
+        lines += [f"## {_escape(board.name)}", ""]
+        for text in [*board.warnings, *analysis.notes]:
+            lines += [f"> **Warning:** {_escape(text)}", ""]
+        for metric in board.metrics:
+            lines += _markdown_table(board, analysis, metric)
+        lines += _markdown_pairs(analysis.pairs)
+        lines += _markdown_lifts(analysis.lifts)
+        lines += ["### Signatures", ""]
+        lines += [f"* `{signature}`: {_escape(', '.join(names))}" for signature, names in signatures(board).items()] + [
+            ""
+        ]
+    return "\n".join(lines)
+
+
+def method(*, resamples: int, seed: int) -> str:
+    """How the numbers were made, in one paragraph."""
+    return (
+        "Mean ± standard error and 95 % interval over documents (Student's t; clustered where documents share a "
+        f"paragraph). Pairs: paired bootstrap interval and paired permutation p, {resamples:,} resamples, seed {seed}, "
+        "Holm-corrected within a condition and metric; models that share a letter can't be told apart at 5 %. "
+        "Baselines and published rows take no part in the tests. Published rows were not computed here. † marks a "
+        "number whose signature differs from the others of its column: it is not compared."
+    )
+
+
+def signatures(board: Board) -> dict[str, list[str]]:
+    """Each distinct signature with the task and models that carry it."""
+    found: dict[str, list[str]] = {}
+    for column in board.columns:
+        for row in column.rows:
+            found.setdefault(row.result.signature or "no signature", []).append(f"{row.result.model} ({column.task})")
+    return found
+
+
+def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:
+    arrow = "higher is better" if board.higher_is_better[metric] else "lower is better"
+    names = [column_name(column) for column in board.columns]
+    lines = [f"### {_escape(metric)} ({arrow})", "", "| system | " + " | ".join(map(_escape, names)) + " |"]
+    lines.append("|---|" + "---:|" * len(names))
+    for row in table(board, analysis, metric):
+        mark = "" if row.kind == MODEL else f" ({row.kind})"
+        lines.append(f"| {_escape(row.name)}{mark} | " + " | ".join(map(_markdown_cell, row.cells)) + " |")
+    return [*lines, ""]
+
+
+def _markdown_cell(cell: Cell | None) -> str:
+    if cell is None:
+        return "–"
+    if cell.interval is None:
+        return number(cell.value)
+    letters = f" <sup>{cell.letters}</sup>" if cell.letters else ""
+    dagger = " †" if cell.problem else ""
+    interval = cell.interval
+    limits = f"[{number(interval.low)}, {number(interval.high)}]"
+    return f"{number(cell.value)} ± {number(interval.se)} {limits}{letters}{dagger}"
+
+
+def _markdown_pairs(pairs: list[PairRow]) -> list[str]:
+    if not pairs:
+        return []
+    lines = ["### Models against each other", "", "| condition | metric | pair | difference | p (Holm) |"]
+    lines.append("|---|---|---|---:|---:|")
+    for row in pairs:
+        pair = f"{_escape(row.first)} − {_escape(row.second)}"
+        lines.append(
+            f"| {_escape(row.condition)} | {_escape(row.metric)} | {pair} | {spread(row.test.difference)} | "
+            f"{p_value(row.test.p_holm)} |"
+        )
+    return [*lines, ""]
+
+
+def _markdown_lifts(lifts: list[LiftRow]) -> list[str]:
+    if not lifts:
+        return []
+    lines = ["### Lift over no context, and share of the gap to the oracle that is closed", ""]
+    lines += ["| model | condition | metric | lift | p (Holm) | share of the gap |", "|---|---|---|---:|---:|---:|"]
+    for row in lifts:
+        names = " | ".join(map(_escape, (row.model, row.condition, row.metric)))
+        numbers = f"{spread(row.lift.difference)} | {p_value(row.lift.p_holm)} | {share(row.share)}"
+        lines.append(f"| {names} | {numbers} |")
+    return [*lines, ""]
+
+
+RESULT_FIELDS = (
+    "board", "task", "condition", "system", "kind", "metric", "higher_is_better", "n", "clusters", "mean", "se", "low",
+    "high", "letters", "compared", "signature",
+)  # fmt: skip
+PAIR_FIELDS = (
+    "board", "kind", "condition", "metric", "first", "second", "difference", "se", "low", "high", "p", "p_holm",
+    "gap_share", "gap_low", "gap_high",
+)  # fmt: skip
+
+
+def results_csv(boards: list[tuple[Board, Analysis]]) -> str:
+    """Every number, one a line."""
+    return _csv(RESULT_FIELDS, (line for board, analysis in boards for line in _result_lines(board, analysis)))
+
+
+def _result_lines(board: Board, analysis: Analysis) -> Iterator[list[object]]:
+    for metric in board.metrics:
+        for row in table(board, analysis, metric):
+            for column, cell in zip(board.columns, row.cells, strict=True):
+                if cell is None:
+                    continue
+                i = cell.interval
+                numbers = [i.n, i.clusters, i.value, i.se, i.low, i.high] if i else ["", "", cell.value, "", "", ""]
+                yield [
+                    board.name, column.task, column.condition, row.name, row.kind, metric,
+                    board.higher_is_better[metric], *numbers, cell.letters,
+                    row.kind != PUBLISHED and not cell.problem, cell.signature,
+                ]  # fmt: skip
+
+
+def pairs_csv(boards: list[tuple[Board, Analysis]]) -> str:
+    """Every test, one a line: models against each other, and conditions against no context."""
+    lines: list[list[object]] = []
+    for board, analysis in boards:
+        for pair in analysis.pairs:
+            d = pair.test.difference
+            start = [board.name, "models", pair.condition, pair.metric, pair.first, pair.second]
+            lines.append([*start, d.value, d.se, d.low, d.high, pair.test.p, pair.test.p_holm, "", "", ""])
+        for lift in analysis.lifts:
+            d, gap = lift.lift.difference, lift.share
+            start = [board.name, "lift", lift.condition, lift.metric, lift.model, lift.model]
+            ends: list[object] = [gap.value, gap.low, gap.high] if gap else ["", "", ""]
+            lines.append([*start, d.value, d.se, d.low, d.high, lift.lift.p, lift.lift.p_holm, *ends])
+    return _csv(PAIR_FIELDS, iter(lines))
+
+
+def _csv(fields: tuple[str, ...], lines: Iterator[list[object]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(fields)
+    for line in lines:
+        # A spreadsheet runs what begins like a formula.
+        writer.writerow([f"'{v}" if isinstance(v, str) and v[:1] in "=+-@\t\r" and v else v for v in line])
+    return text.getvalue()

@@ -1,0 +1,242 @@
+"""The report's numbers and files, on results of the harness's shape."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import html
+import json
+import re
+import xml.etree.ElementTree as ET
+from base64 import b64decode
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.report_runs import DOCUMENTS, HOSTILE, make
+from support.runs import write_run
+
+from qilin_tasks import stats
+from qilin_tasks.commands import report as command
+from qilin_tasks.compare.scores import load_scores, short_table
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.report import packing
+from qilin_tasks.report.analysis import Analysis, analyse
+from qilin_tasks.report.collect import Board, boards_of, shown_document
+from qilin_tasks.report.plots import plots_of
+from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, _escape, table
+from qilin_tasks.results import find_results
+
+RESAMPLES = 800
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def boards(runs: Path) -> list[Board]:
+    return boards_of(find_results([runs]))
+
+
+@pytest.fixture(scope="module")
+def dqa(boards: list[Board]) -> tuple[Board, Analysis]:
+    return boards[0], analyse(boards[0], resamples=RESAMPLES, seed=1)
+
+
+@pytest.fixture(scope="module")
+def out(runs: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    args = parser.parse_args(["report", str(runs), "--out", str(folder), "--resamples", str(RESAMPLES)])
+    assert args.run(args) == 0
+    return folder
+
+
+def test_conditions_stand_side_by_side_in_the_paper_s_order(boards: list[Board]) -> None:
+    assert [board.name for board in boards] == ["qilin_dqa", "qilin_search_listwise"]
+    assert [column.condition for column in boards[0].columns] == ["na", "bm25", "bert", "oracle"]
+    assert boards[0].models[-2:] == ["lead", "reference"]
+    assert boards[0].higher_is_better["empty_rate"] is False
+
+
+def test_rows_of_another_signature_are_named_and_not_compared(dqa: tuple[Board, Analysis]) -> None:
+    board, analysis = dqa
+    assert board.warnings == ["qilin_dqa_bert, weak: other signature (note 300 instead of 600): not compared"]
+    compared = {(row.condition, row.first, row.second) for row in analysis.pairs}
+    assert ("bm25", "strong", "weak") in compared
+    assert not [names for names in compared if names[0] == "bert" and "weak" in names]
+    # A baseline reads no prompt: that it has no chat template is no difference.
+    assert not [text for text in board.warnings if "lead" in text]
+
+
+def test_numbers_are_those_of_the_statistics(dqa: tuple[Board, Analysis]) -> None:
+    board, analysis = dqa
+    column = board.columns[1]
+    strong, weak = (board.row(column, model) for model in ("strong", "weak"))
+    assert strong is not None
+    assert weak is not None
+    values = strong.scores.values["rouge_l"], weak.scores.values["rouge_l"]
+    assert analysis.intervals["qilin_dqa_bm25", "strong", "rouge_l"] == stats.mean_interval(values[0])
+    pair = next(
+        p
+        for p in analysis.pairs
+        if (p.condition, p.metric, p.second) == ("bm25", "rouge_l", "weak") and p.first == "strong"
+    )
+    assert pair.test.difference.value == pytest.approx(values[0].mean() - values[1].mean())
+    assert pair.test.p_holm < 0.01
+    assert analysis.groups["qilin_dqa_bm25", "rouge_l"]["strong"] == "a"
+    assert analysis.groups["qilin_dqa_bm25", "rouge_l"]["weak"] == "b"
+
+
+def test_lift_and_share_of_the_gap(dqa: tuple[Board, Analysis]) -> None:
+    board, analysis = dqa
+    lift = next(x for x in analysis.lifts if (x.model, x.condition, x.metric) == ("strong", "bm25", "rouge_l"))
+    by_condition = {c.condition: board.row(c, "strong") for c in board.columns}
+    means = {name: row.scores.values["rouge_l"].mean() for name, row in by_condition.items() if row}
+    assert lift.lift.difference.value == pytest.approx(means["bm25"] - means["na"])
+    assert lift.share is not None
+    assert lift.share.value == pytest.approx((means["bm25"] - means["na"]) / (means["oracle"] - means["na"]))
+    assert lift.share.low < lift.share.value < lift.share.high
+    # The reference answers the same under every condition: there is no gap to close.
+    assert [x.share for x in analysis.lifts if x.model == "reference"] == [None] * 6
+
+
+def test_published_rows_stand_beside_ours(dqa: tuple[Board, Analysis], boards: list[Board]) -> None:
+    rows = {row.name: row for row in table(*dqa, "rouge_l")}
+    assert [rows[name].kind for name in ("strong", "lead", "GPT4o-mini")] == [MODEL, BASELINE, PUBLISHED]
+    # Qilin, Table 11, ROUGE-L.
+    assert [cell.value for cell in rows["GPT4o-mini"].cells if cell] == [0.316, 0.384, 0.380, 0.429]
+    search = boards[1]
+    found = {row.name: row for row in table(search, analyse(search, resamples=100, seed=0), "mrr@10")}
+    # Qilin, Table 10, search, MRR@10.
+    assert [cell.value for cell in found["DCN-V2"].cells if cell] == [0.56]
+
+
+def test_clusters_of_a_paragraph(tmp_path: Path) -> None:
+    docs = [{"doc_key": i, "question": "q", "paragraph": i // 4, "answers": ["a", "b"]} for i in range(40)]
+    scores = [{"mrr": float(i // 4 % 2)} for i in range(40)]
+    write_run(
+        tmp_path, model="m", task="reqa_t", docs=docs, responses=["x"] * 40, scores=scores, signature="reqa|data:1"
+    )
+    result = find_results([tmp_path])[0]
+    interval = load_scores(result).interval("mrr")
+    assert (interval.n, interval.clusters) == (40, 10)
+    assert interval.se == pytest.approx(float(np.std([0, 1] * 5, ddof=1)) / 10**0.5)
+    board = boards_of([result])[0]
+    assert analyse(board, resamples=100, seed=0).clusters == 10
+    assert short_table([load_scores(result)]).splitlines()[1].startswith("m      0.5000 ± 0.16")
+
+
+def test_models_with_other_documents_share_what_they_can(tmp_path: Path) -> None:
+    for model, keys in (("a", range(30)), ("b", range(10, 40))):
+        docs = [{"doc_key": key, "query": "q"} for key in keys]
+        scores = [{"em": float(key % 2)} for key in keys]
+        write_run(
+            tmp_path / model, model=model, task="t", docs=docs, responses=["x"] * 30, scores=scores, signature=None
+        )
+    board = boards_of(find_results([tmp_path]))[0]
+    analysis = analyse(board, resamples=100, seed=0)
+    assert analysis.documents == 20
+    assert analysis.notes == [
+        "paired statistics use the 20 documents that all compared rows share (the largest row has 30)"
+    ]
+
+
+def test_all_files_hold_every_number_with_its_signature(out: Path) -> None:
+    rows = list(csv.DictReader((out / "results.csv").open(encoding="utf-8")))
+    mine = [row for row in rows if row["kind"] != "published"]
+    assert len(mine) == 5 * 4 * 4 + 2 * 2
+    assert all(row["signature"] and row["n"] in (str(DOCUMENTS), "60") for row in mine)
+    assert {row["compared"] for row in mine if row["system"] == "weak" and row["condition"] == "bert"} == {"False"}
+    pairs = list(csv.DictReader((out / "pairs.csv").open(encoding="utf-8")))
+    assert {row["kind"] for row in pairs} == {"models", "lift"}
+    text = (out / "report.md").read_text(encoding="utf-8")
+    assert "| GPT4o\\-mini" in text or "| GPT4o-mini (published)" in text
+    assert "**Warning:** qilin\\_dqa\\_bert, weak" in text
+    assert "<img" not in text.replace("\\<img", "")
+
+
+def test_the_page_asks_nothing_of_the_network_and_holds_no_markup_of_a_model(out: Path) -> None:
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", page)
+    assert "default-src 'none'" in html.unescape(page)
+    assert HOSTILE not in page
+    assert "<img" not in page
+    assert page.count("<script>") == 1
+
+
+def test_the_packed_texts_come_back(boards: list[Board]) -> None:
+    packed = packing.pack(boards, budget=10**8, title="t")
+    core = json.loads(gzip.decompress(b64decode(packed.core)))
+    column = core["boards"][0]["columns"][0]
+    strong = [row["model"] for row in column["rows"]].index("strong")
+    block = json.loads(gzip.decompress(b64decode(packed.blocks[f"t{column['id']}.0"])))
+    query, passages, reference, answers = block["texts"][7]
+    assert (query, passages, reference) == ("how to cook rice 7", [], "参考答案7")
+    assert answers[strong][0] == HOSTILE
+    row = boards[0].row(boards[0].columns[0], "strong")
+    assert row is not None
+    assert column["rows"][strong]["scores"][0][7] == round(row.scores.values["rouge_l"][7] * packing.UNIT)
+
+
+def test_texts_are_shortened_to_the_budget(boards: list[Board]) -> None:
+    whole = packing.pack(boards, budget=10**8, title="t")
+    budget = (whole.size + packing.pack(boards, budget=0, title="t").size) // 2
+    tight = packing.pack(boards, budget=budget, title="t")
+    assert tight.size <= budget
+    assert tight.level < whole.level
+    assert tight.core == whole.core
+
+
+def test_plots_are_xml_with_every_name_escaped(dqa: tuple[Board, Analysis], boards: list[Board]) -> None:
+    plots = plots_of(*dqa)
+    search = boards[1]
+    ranks = plots_of(search, analyse(search, resamples=100, seed=0))
+    assert len(plots) == 2 + 4
+    assert any("rank of the first relevant item" in plot for plot in ranks)
+    for plot in [*plots, *ranks]:
+        root = ET.fromstring(plot)
+        assert root.tag == "svg"
+        assert not root.findall(".//img")
+
+
+@pytest.mark.parametrize(
+    ("doc", "shown"),
+    [
+        ({"query": "q", "notes": [{"title": "t", "content": "c"}], "reference": "r"}, ("q", (("t", "c"),), "r")),
+        ({"question": "q", "passages": ["a", "b"], "answers": ["x", "y"]}, ("q", (("", "a"), ("", "b")), "x ⏐ y")),
+        ({"question": "q", "context": "one text"}, ("q", (("", "one text"),), "target")),
+        ({"anything": 1}, ("", (), "target")),
+    ],
+)
+def test_what_is_shown_of_a_document(doc: dict[str, object], shown: tuple[object, ...]) -> None:
+    document = shown_document(doc, "target")
+    assert (document.query, document.passages, document.reference) == shown
+
+
+@given(st.text())
+def test_names_can_not_break_a_markdown_table(name: str) -> None:
+    escaped = _escape(name)
+    assert "\n" not in escaped
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|<`]", escaped)
+
+
+def test_bad_input(tmp_path: Path, runs: Path) -> None:
+    parser = argparse.ArgumentParser()
+    command.add_parser(parser.add_subparsers())
+    few = parser.parse_args(["report", str(runs), "--out", str(tmp_path / "o"), "--resamples", "5"])
+    with pytest.raises(SettingError, match="--resamples 5"):
+        few.run(few)
+    make(tmp_path / "cut")
+    samples = next((tmp_path / "cut").rglob("samples_qilin_dqa_na*"))
+    samples.write_bytes(samples.read_bytes()[:-9])
+    cut = parser.parse_args(["report", str(tmp_path / "cut"), "--out", str(tmp_path / "o")])
+    with pytest.raises(DataError, match="line 120: not a whole JSON object"):
+        cut.run(cut)
+    assert not (tmp_path / "o").exists()

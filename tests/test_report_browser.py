@@ -1,0 +1,170 @@
+"""The report's page in Debian's headless Chromium: sorting, filtering, opening samples, a hostile output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import browser as chrome
+from support.browser import Browser, chromium
+from support.report_runs import DOCUMENTS, HOSTILE, make
+
+from qilin_tasks.report.build import build
+
+pytestmark = pytest.mark.skipif(not (chrome.CHROMIUM and chrome.DRIVER), reason=chrome.MISSING)
+TITLE = "Vergleich <b>1</b>"
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("page")
+    build([make(folder / "runs")], folder / "out", title=TITLE, resamples=200, seed=1)
+    return (folder / "out" / "index.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Browser]:
+    with chromium() as opened:
+        yield opened
+
+
+@pytest.fixture
+def opened(running: Browser, page: str) -> Browser:
+    running.get(page)
+    running.wait_ready()
+    return running
+
+
+def column(browser: Browser, number: int) -> list[float]:
+    return [float(text) for text in browser.texts(f"#rows td:nth-child({number})")]
+
+
+def test_samples_sort_by_a_score_and_by_the_difference_of_two_models(opened: Browser) -> None:
+    strong = opened.execute_script(
+        "return [...document.querySelectorAll('#a option')].find((o) => o.textContent === 'strong').value"
+    )
+    opened.choose("a", strong)
+    opened.sort_by("a")
+    first = column(opened, 3)
+    assert first == sorted(first)
+    assert len(first) == 50
+    opened.click("#down")
+    assert column(opened, 3) == sorted(column(opened, 3), reverse=True)
+    opened.click("#heads th:nth-child(5) button")
+    differences = column(opened, 5)
+    assert differences == sorted(differences, reverse=True)
+    assert differences == pytest.approx(
+        [a - b for a, b in zip(column(opened, 3), column(opened, 4), strict=True)], abs=1.1e-4
+    )
+    opened.click("#next")
+    assert column(opened, 5)[0] <= differences[-1]
+    assert f"of {DOCUMENTS} documents, page 2 of 3" in opened.text("#count")
+
+
+def test_the_filter_takes_words_and_keys(opened: Browser) -> None:
+    field = opened.find_element("id", "filter")
+    field.send_keys("COOK rice")
+    assert opened.text("#count").startswith(f"{DOCUMENTS // 4} of {DOCUMENTS}")
+    assert all("how to cook rice" in text for text in opened.texts("#rows td:nth-child(2)"))
+    field.clear()
+    field.send_keys("<b>")
+    assert opened.texts("#rows td:nth-child(2)")[0] == "<b>粗体</b>问题 2"
+    field.clear()
+    field.send_keys("nothing like it")
+    assert opened.text("#count").startswith("0 of")
+
+
+def test_a_hostile_output_is_text(opened: Browser) -> None:
+    opened.find_element("id", "filter").send_keys("21")
+    opened.click("#all")
+    opened.click("#rows button")
+    opened.wait("!document.getElementById('sample').hidden")
+    assert HOSTILE in opened.texts("#sample pre")
+    assert "<img src=x onerror=alert(1)>" in opened.texts("#sample h3")
+    assert opened.title == TITLE
+    assert opened.execute_script("return document.querySelectorAll('img, #sample script, #sample svg').length") == 0
+    # A script that did get in would not run: the policy knows ours by its hash.
+    opened.execute_script(
+        "const s = document.createElement('div'); s.innerHTML = '<img src=x onerror=\"document.title=1\">';"
+        "document.body.append(s); const t = document.createElement('script'); t.textContent = 'document.title=2';"
+        "document.body.append(t);"
+    )
+    assert opened.title == TITLE
+
+
+def test_a_sample_shows_query_context_reference_and_both_answers(opened: Browser) -> None:
+    opened.choose(
+        "task",
+        opened.execute_script(
+            "return [...document.querySelectorAll('#task option')].find((o) => o.textContent.endsWith('_bm25')).value"
+        ),
+    )
+    opened.click("#rows button")
+    opened.wait("!document.getElementById('sample').hidden")
+    assert opened.text("#sample h3") == "Document 0 of qilin_dqa_bm25"
+    assert len(opened.texts("#sample .passage")) == 3
+    assert opened.texts("#sample pre")[:2] == ["北京三日游怎么安排 0", "参考答案0"]
+    assert len(opened.texts(".answers section")) == 2
+    assert opened.texts("#sample code")[0].startswith("dqa|ctx:bm25|note:600")
+    opened.click("#sample button")
+    assert opened.execute_script("return document.getElementById('sample').hidden") is True
+
+
+def test_the_result_tables_sort(opened: Browser) -> None:
+    opened.click("table.sortable th:nth-child(3) button")
+    shown = opened.texts("table.sortable tbody tr td:nth-child(3)")[:10]
+    values = [float(re.sub(r"[ ±].*", "", text)) for text in shown]
+    assert values == sorted(values, reverse=True)
+    assert (
+        opened.execute_script("return document.querySelector('table.sortable th:nth-child(3)').ariaSort")
+        == "descending"
+    )
+
+
+def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(opened: Browser) -> None:
+    loaded = opened.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
+    assert loaded == []
+    assert [entry for entry in opened.get_log("browser") if "Content Security Policy" not in entry["message"]] == []
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_light_and_dark(page: str, dark: bool) -> None:
+    with chromium(dark=dark) as browser:
+        browser.get(page)
+        browser.wait_ready()
+
+        def lightness(of: str) -> float:
+            colour = browser.execute_script(f"return getComputedStyle(document.body).{of}")
+            return sum(map(int, re.findall(r"\d+", colour)[:3])) / 765
+
+        assert (lightness("backgroundColor") < 0.2) == dark
+        assert abs(lightness("backgroundColor") - lightness("color")) > 0.7
+        browser.click("#theme")
+        assert (lightness("backgroundColor") < 0.2) != dark
+
+
+def test_a_phone_shows_it_without_scrolling_sideways(page: str) -> None:
+    with chromium(width=390, height=844) as browser:
+        browser.get(page)
+        browser.wait_ready()
+        browser.click("#rows button")
+        browser.wait("!document.getElementById('sample').hidden")
+        widths = browser.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
+        assert widths[0] <= widths[1] == 390
+        sizes = browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
+        assert sizes >= 15
+
+
+def test_screenshots_are_not_blank(page: str, tmp_path: Path) -> None:
+    from PIL import Image
+
+    with chromium() as browser:
+        browser.get(page)
+        browser.wait_ready()
+        browser.save_screenshot(str(tmp_path / "page.png"))
+    with Image.open(tmp_path / "page.png") as image:
+        colours = image.convert("RGB").getcolors(maxcolors=1 << 24)
+    assert colours is not None
+    assert len(colours) > 50
