@@ -107,8 +107,8 @@ class Retriever:
             # A TREC file leaves out queries that found nothing; a run of ours names them.
             if "rows" in recipe and (missing := [key for key in self.task.queries if key not in run]):
                 raise DataError(
-                    f"a run by {recipe.get('retriever')!r} lacks {len(missing)} of {len(self.task.queries)} queries, for "
-                    f"example row {missing[0]}; make it again for the same rows"
+                    f"a run by {recipe.get('retriever')!r} lacks {len(missing)} of {len(self.task.queries)} queries, "
+                    f"such as row {missing[0]}; make it again for the same rows"
                 )
         return [[run.get(key, ()) for run, _ in self.task.inputs] for key in self.task.queries]
 

@@ -1,0 +1,60 @@
+"""Trained rankers on disk: arrays and the recipe of their training in one file."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import DataError, unknown
+from .mrrank import RankNet
+from .routing import Router
+from .workspace import write_whole
+
+KINDS: dict[str, type[RankNet | Router]] = {"mrrank": RankNet, "routing": Router}
+
+
+@dataclasses.dataclass(frozen=True)
+class LoadedRanker:
+    """A trained model, how it was trained, and a signature that changes with any of it."""
+
+    model: RankNet | Router
+    signature: str
+    recipe: Mapping[str, Any]
+
+    def rank(self, rankings: Sequence[Sequence[tuple[Any, float]]], *, k: int) -> list[tuple[Any, float]]:
+        """The `k` best documents of the pool, best first."""
+        return self.model.rank(rankings, k=k)
+
+
+def save_ranker(path: Path, model: RankNet | Router, *, recipe: Mapping[str, Any]) -> None:
+    """Writes a trained model, whole or not at all; the same model and recipe give the same bytes."""
+    kind = next(name for name, known in KINDS.items() if isinstance(model, known))
+    arrays = {field.name: np.asarray(getattr(model, field.name)) for field in dataclasses.fields(model)}
+    text = json.dumps({"kind": kind, **recipe}, sort_keys=True, ensure_ascii=False)
+    write_whole(path, lambda file: np.savez(file, recipe=np.array(text), **arrays))  # type: ignore[arg-type]
+
+
+def load_ranker(path: Path, *, kind: str) -> LoadedRanker:
+    """A model of `save_ranker`. DataError for a file that isn't one, or of another kind."""
+    if kind not in KINDS:
+        raise unknown("ranker", kind, KINDS)
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            recipe = json.loads(str(stored["recipe"]))
+            if recipe.get("kind") != kind:
+                raise DataError(f"{path}: a ranker of kind {recipe.get('kind')!r}, asked for {kind!r}")
+            arrays = {field.name: stored[field.name] for field in dataclasses.fields(KINDS[kind])}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path}: not a ranker of `qilin-tasks mrrank` ({error})") from error
+    arrays["depth"] = int(arrays["depth"])
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    return LoadedRanker(KINDS[kind](**arrays), signature=f"{kind}:{digest}", recipe=recipe)
