@@ -140,19 +140,26 @@ def hub(bert_zh: str) -> Iterator[ModelHub]:
         yield server
 
 
-def test_check_downloads_all_that_scoring_needs(
-    hub: ModelHub, hub_at: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, bert_zh: str
-) -> None:
+@pytest.fixture
+def online(hub: ModelHub, hub_at: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> ModelHub:
+    """The hub of this process; its ready-made API object keeps the address that was set at import."""
     hub_at(hub.url)
+    monkeypatch.setattr("huggingface_hub.hf_api.api.endpoint", hub.url)
+    return hub
+
+
+def test_check_downloads_all_that_scoring_needs(
+    online: ModelHub, monkeypatch: pytest.MonkeyPatch, bert_zh: str
+) -> None:
     scorer = BertScorer(model="lab/bert-zh", layer=2, device="cpu")
     scorer.check()
-    assert "model.safetensors" in hub.downloads()
+    assert "model.safetensors" in online.downloads()
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    before = len(hub.requests)
+    before = len(online.requests)
     assert scorer.score(["防晒"], ["防晒霜"]) == BertScorer(model=bert_zh, layer=2, device="cpu").score(
         ["防晒"], ["防晒霜"]
     )
-    assert len(hub.requests) == before
+    assert len(online.requests) == before
 
 
 def test_hub_that_is_not_reachable(hub_at: Callable[[str], Path]) -> None:
@@ -161,16 +168,15 @@ def test_hub_that_is_not_reachable(hub_at: Callable[[str], Path]) -> None:
         BertScorer(model="lab/bert-zh", layer=2).check()
 
 
-def test_model_that_the_hub_does_not_have(hub: ModelHub, hub_at: Callable[[str], Path]) -> None:
-    hub_at(hub.url)
+@pytest.mark.usefixtures("online")
+def test_model_that_the_hub_does_not_have() -> None:
     with pytest.raises(DependencyError, match=r"BERTScore model 'lab/bert-zz': its configuration can't be loaded"):
         BertScorer(model="lab/bert-zz", layer=2).check()
 
 
-def test_hub_without_safetensors(hub: ModelHub, hub_at: Callable[[str], Path], broken: Path) -> None:
+def test_hub_without_safetensors(online: ModelHub, broken: Path) -> None:
     (broken / "model.safetensors").unlink()
-    hub.folders = dict.fromkeys(hub.folders, broken)
-    hub_at(hub.url)
+    online.folders = dict.fromkeys(online.folders, broken)
     with pytest.raises(DependencyError, match=r"its weights \(model\.safetensors\) can't be loaded"):
         BertScorer(model="lab/bert-zh", layer=2).check()
 
