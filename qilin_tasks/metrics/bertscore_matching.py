@@ -103,7 +103,8 @@ def _padded_weights(encoder: Encoder, texts: Sequence[Ids], width: int) -> np.nd
     weights = np.zeros((len(texts), width), dtype=np.float32)
     for row, ids in enumerate(texts):
         weights[row, : len(ids)] = encoder.counted(ids)
-    return weights / weights.sum(axis=1, keepdims=True)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def _best_matches(
