@@ -100,6 +100,15 @@ def test_prompts_hold_instruction_notes_question_in_this_order():
         assert "{" not in prompt and "None" not in prompt
 
 
+def test_prompts_are_what_the_harness_renders():
+    from lm_eval.utils import apply_template
+
+    model = ScriptedModel("好")
+    results = evaluate(["qilin_dqa_bm25"], model)
+    template = results["configs"]["qilin_dqa_bm25"]["doc_to_text"]
+    assert [request.args[0] for request in model.seen] == [apply_template(template, r.doc) for r in model.seen]
+
+
 def test_generation_is_greedy_in_the_logged_arguments():
     model = ScriptedModel("好")
     results = evaluate(["qilin_dqa_na"], model, log_samples=True)

@@ -6,8 +6,10 @@ import logging
 from abc import abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar
 
+import jinja2
 from lm_eval.api.task import ConfigurableTask
 
 from qilin_tasks import __version__
@@ -83,6 +85,13 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
 
     # What the harness calls.
 
+    def doc_to_text(self, doc: dict[str, Any], doc_to_text: Any = None) -> Any:
+        """As the harness, but a template is compiled once: compiling takes ten times as long as rendering."""
+        template = self.config.doc_to_text if doc_to_text is None else doc_to_text
+        if isinstance(template, str) and template not in self.features and self.prompt is None:
+            return _template(template).render(**doc)
+        return super().doc_to_text(doc, doc_to_text)
+
     def build_all_requests(self, **kwargs: Any) -> None:
         """As the harness, then refuses prompts that the model's context can't hold: it would cut them silently."""
         self.prompt_options = {
@@ -153,3 +162,10 @@ class BatchScoredTask(ConfigurableTask):  # type: ignore[misc]
                 "code": __version__,
             },
         )
+
+
+@lru_cache(maxsize=64)
+def _template(source: str) -> jinja2.Template:
+    # The harness's own environment (lm_eval.utils): plain text, undefined names are errors.
+    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)  # noqa: S701
+    return environment.from_string(source)
