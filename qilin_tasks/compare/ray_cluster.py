@@ -32,7 +32,11 @@ def run_on_ray(pairs: Sequence[Pair], options: Options, *, address: str, poll: C
     started = not ray.is_initialized()
     if started:
         try:
-            ray.init(address=None if address == "local" else address, log_to_driver=False, include_dashboard=False)
+            if address == "local":
+                # Loopback, so that no other machine can hand it work.
+                ray.init(log_to_driver=False, include_dashboard=False, _node_ip_address="127.0.0.1")
+            else:
+                ray.init(address=address, log_to_driver=False)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise SettingError(
                 f"--ray {address}: no Ray cluster answers there ({error}); `ray start --head` starts one"
