@@ -51,7 +51,7 @@ def queries(folder: str, *, number: int) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="/tmp/qilin_full", help="folder of benchmarks/synthetic_qilin.py")
+    parser.add_argument("--data", required=True, help="folder of synthetic_qilin.py")
     parser.add_argument("--limit", type=int, help="only this many notes")
     parser.add_argument("--queries", type=int, default=2932)
     parser.add_argument("--top-k", type=int, default=100)

@@ -27,7 +27,7 @@ def main() -> None:
         tests = compare_systems(scores, resamples=args.resamples, seed=condition)
         seconds.append(time.perf_counter() - start)
         print(f"condition {condition}: {len(tests)} pairs in {seconds[-1]:.2f} s", flush=True)
-    print(json.dumps({"benchmark": "statistics", **vars(args), "seconds": round(sum(seconds), 2)}))
+    print(json.dumps({"benchmark": "paired_statistics", **vars(args), "seconds": round(sum(seconds), 2)}))
 
 
 if __name__ == "__main__":
