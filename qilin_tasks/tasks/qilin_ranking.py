@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import datasets
 from lm_eval.api.instance import Instance
-from lm_eval.utils import env
 
 from qilin_tasks.candidates.documents import build_ranking
 from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
@@ -60,12 +59,10 @@ class RankingTask(BatchScoredTask):
         """The document once for each prompt, with what that prompt shows."""
         raise NotImplementedError
 
-    def doc_to_text(self, doc: dict[str, Any], doc_to_text: Any = None) -> str:
-        # The harness compiles the template anew for every prompt, which is slow for one prompt a candidate.
-        if not hasattr(self, "_template"):
-            self._template = env.from_string(self.config.doc_to_text)
+    def doc_to_text(self, doc: dict[str, Any], doc_to_text: Any = None) -> Any:
+        """The prompt of a view; of a document, that of its first view."""
         view = doc if "view" in doc else self.views(doc)[0]
-        return str(self._template.render(**view["view"]))
+        return super().doc_to_text(view["view"], doc_to_text)
 
     def fewshot_context(self, doc: dict[str, Any], num_fewshot: int, **kwargs: Any) -> list[str]:
         """The prompt of every view."""
