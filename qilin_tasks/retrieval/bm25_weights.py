@@ -41,7 +41,7 @@ def encode_lengths(lengths: NDArray[Any]) -> NDArray[np.uint8]:
 def inverse_norms(average_length: float, *, k1: float, b: float) -> Floats:
     """1 / (k1 (1 - b + b dl / avgdl)) for each of the 256 length codes, in float32 steps."""
     k1_, b_, average = np.float32(k1), np.float32(b), np.float32(average_length)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         ratio = b_ * length_table().astype(np.float32) / average
         return np.asarray(np.float32(1) / (k1_ * ((np.float32(1) - b_) + ratio)), dtype=np.float32)
 

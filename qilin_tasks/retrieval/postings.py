@@ -17,7 +17,7 @@ from .workspace import write_whole
 
 BLOCK = 65_536
 """Documents in a block, at most: positions within it are kept in two bytes."""
-_BATCH = 4_096
+BATCH = 4_096
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,12 @@ def gather_corpus(corpus: Corpus, *, terms: Sequence[str], language: str, folder
     if done == len(paths):
         return paths
     scan = scanner(language, terms)
-    stream = corpus.batches(_BATCH, start=done * BLOCK)
+    stream = corpus.batches(BATCH, start=done * BLOCK)
     with tqdm(
         total=corpus.count, initial=done * BLOCK, unit=" notes", unit_scale=True, desc="BM25", disable=not progress
     ) as bar:
         for path in paths[done:]:
-            block = gather(_take(stream, BLOCK // _BATCH), scan=scan, term_count=len(terms))
+            block = gather(_take(stream, BLOCK // BATCH), scan=scan, term_count=len(terms))
             block.write(path)
             bar.update(len(block.ids))
     return paths

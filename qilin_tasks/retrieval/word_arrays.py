@@ -45,14 +45,15 @@ def find_words(classes: NDArray[np.uint8]) -> Words:
     extends = _EXTEND[kinds]
     odd = [np.flatnonzero(_FOREIGN[classes])]
     kept = np.flatnonzero(~extends)
+    if not len(kept):
+        # Nothing but marks, of which only a keycap's may be part of a token (#️⃣).
+        none = np.zeros(0, dtype=np.int64)
+        return Words(none, none, np.zeros(0, dtype=np.bool_), np.append(odd[0], at[kinds == ord("k")]))
     ends_behind = np.zeros(len(kept), dtype=np.int64)
     if extends.any():
         ends_behind, strange = _extenders(classes, at, kinds, kept, extends)
         odd.append(strange)
     place, kind = at[kept], kinds[kept]
-    if not len(kept):
-        none = np.zeros(0, dtype=np.int64)
-        return Words(none, none, np.zeros(0, dtype=np.bool_), np.concatenate(odd))
     joined = _joins(classes, place, kind, touching=np.diff(place) == np.diff(kept))
     first = np.flatnonzero(np.concatenate([[True], ~joined]))
     last = np.append(first[1:], len(kept)) - 1
