@@ -181,11 +181,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> HarnessCopy:
     return release(tmp_path_factory.mktemp("harness"))
 
 
-def evaluate(copy: HarnessCopy, output: Path, *arguments: str) -> tuple[dict[str, Any], str]:
+def evaluate(
+    copy: HarnessCopy, output: Path, *arguments: str, model: str = "qilin-baseline"
+) -> tuple[dict[str, Any], str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("QILIN_DATA", "sample")
         ran = copy.command(
-            "run", "--model", "qilin-baseline", "--metadata", '{"bertscore": "off"}',
+            "run", "--model", model, "--metadata", '{"bertscore": "off"}',
             "--output_path", str(output), *arguments,
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
@@ -209,9 +211,11 @@ def test_a_baseline_runs_beside_a_task_of_the_users(copy: HarnessCopy, tmp_path:
     assert "overrides existing task" not in log
 
 
-def test_installed_tasks_are_not_loaded_twice(copy: HarnessCopy, tmp_path: Path) -> None:
+def test_a_model_of_the_harness_runs_and_installed_tasks_are_not_loaded_twice(
+    copy: HarnessCopy, tmp_path: Path
+) -> None:
     assert copy.command("install").returncode == 0
-    results, log = evaluate(copy, tmp_path, "--model_args", "strategy=empty", "--tasks", "qilin_dqa_na")
+    results, log = evaluate(copy, tmp_path, "--tasks", "qilin_dqa_na", model="dummy")
     assert results["results"]["qilin_dqa_na"]["rouge_l,none"] == 0.0
     assert "overrides existing task" not in log and "Duplicate" not in log
 

@@ -87,7 +87,10 @@ def _harness_cli() -> tuple[Any, Any]:
             f"lm-eval {harness.version} has another command line than the one known here ({error}); until qilin-tasks "
             "is updated, use: lm_eval --include_path $(qilin-tasks path) --batch_size auto …"
         ) from error
-    # Imported for what they register: what newer harness releases find through our entry points.
+    # Imported for what they register: what newer harness releases find through our entry points. The harness's own
+    # models first, for it registers them only while its registry is empty.
+    import lm_eval.models  # noqa: F401
+
     from qilin_tasks.models import baseline  # noqa: F401
     from qilin_tasks.tasks import components  # noqa: F401
 
