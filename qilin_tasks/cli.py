@@ -28,6 +28,8 @@ COMMANDS = (
     "rescore",
     "score",
     "report",
+    "upstream",
+    "publish-docs",
 )
 
 

@@ -23,6 +23,7 @@ LAYERS = (
     {"results"},
     {"compare", "rescore"},
     {"report"},
+    {"upstream"},
     {"harness", "install", "doctor"},
     {"commands"},
     {"cli", "__main__"},
