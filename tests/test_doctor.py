@@ -290,6 +290,21 @@ def test_no_gpu_is_a_warning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert found.status == "warn" and "no GPU" in found.detail
 
 
+@pytest.mark.parametrize(("available", "status"), [(7_800_000, "warn"), (23_000_000, "ok")])
+def test_the_memory_that_vllm_on_a_cpu_reserves(
+    available: int, status: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    meminfo = tmp_path / "meminfo"
+    meminfo.write_text(f"MemTotal:       24000000 kB\nMemAvailable:   {available} kB\nHugePages_Total: 0\n")
+    monkeypatch.setattr(environment, "_importable", lambda module: True)
+    monkeypatch.setattr(environment, "_version", lambda name: "0.32.0+cpu")
+    (found,) = environment.memory(meminfo)
+    assert found.status == status
+    assert ("gpu_memory_utilization=0.23" in found.fix) is (status == "warn")
+    monkeypatch.setattr(environment, "_version", lambda name: "0.32.0")
+    assert environment.memory(meminfo) == []
+
+
 def test_a_full_disk_fails_and_nothing_is_fetched(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QILIN_DATA", "THUIR/Qilin")
     usage = SimpleNamespace(total=1 << 40, used=0, free=5 << 30)

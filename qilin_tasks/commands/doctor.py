@@ -62,6 +62,8 @@ def examine(args: argparse.Namespace) -> list[Finding]:
     findings = [*environment.python_version(), *environment.packages(), *environment.backend(args.backend)]
     if args.backend in (None, *environment.LOCAL):
         findings += environment.accelerator()
+    if args.backend in (None, "vllm"):
+        findings += environment.memory()
     if not in_order(findings):
         # What follows needs these packages, and would only repeat the same fault in worse words.
         return findings

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 DISTRIBUTION = "qilin-tasks"
 PYTHONS = ((3, 10), (3, 13))
 GIB = 1 << 30
+#: vLLM's default for `gpu_memory_utilization` (0.32, vllm/config/cache.py).
+VLLM_CPU_SHARE = 0.92
 
 #: The modules that each of the harness's backends imports, and the extra of this package that brings them.
 BACKENDS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -146,6 +148,20 @@ def _gpus() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return ", ".join(f"{line.strip()} free" for line in listed.stdout.splitlines() if line.strip())
+
+
+def memory(meminfo: Path = Path("/proc/meminfo")) -> list[Finding]:
+    """For vLLM's CPU build, which reserves a share of all memory at its start, and refuses where less is free."""
+    if not _importable("vllm") or "cpu" not in _version("vllm") or not meminfo.is_file():
+        return []
+    lines = (line.split() for line in meminfo.read_text(encoding="ascii").splitlines())
+    kib = {words[0]: int(words[1]) for words in lines}
+    share = kib["MemAvailable:"] / kib["MemTotal:"]
+    detail = f"{kib['MemAvailable:'] * 1024 / GIB:.1f} of {kib['MemTotal:'] * 1024 / GIB:.1f} GiB available"
+    if share >= VLLM_CPU_SHARE:
+        return [Finding("memory", "ok", detail)]
+    fix = f"--model_args …,gpu_memory_utilization={max(share - 0.1, 0.05):.2f} (on a CPU it is the share of memory)"
+    return [Finding("memory", "warn", f"{detail}; vLLM's CPU build asks for {VLLM_CPU_SHARE:.0%} by itself", fix)]
 
 
 def disk(*, downloads: bool) -> list[Finding]:
