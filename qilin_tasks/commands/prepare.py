@@ -76,6 +76,7 @@ def prepare(
         raise unknown("config", config, CONFIGS)
     if limit is not None and limit < 1:
         raise SettingError(f"limit {limit}: choose a number of rows from 1")
+    check_format(out)
     source.check({config: ["query"], "notes": ["note_idx", "note_title", "note_content"]})
     with locked(out):
         task = Task(
@@ -159,12 +160,16 @@ def is_trec(path: Path) -> bool:
     return path.suffix in (".trec", ".run", ".txt", ".gz")
 
 
+def check_format(out: Path) -> None:
+    """Raises SettingError for a suffix that names no format."""
+    if not is_trec(out) and out.suffix != ".parquet":
+        raise SettingError(f"--out {str(out)!r}: choose a name that ends with .parquet, .trec, .run, .txt or .gz")
+
+
 def save(out: Path, rankings: Mapping[Any, Iterable[tuple[Any, float]]], recipe: Mapping[str, Any]) -> None:
     """Writes the file in the format that its suffix names."""
     held = {key: list(ranking) for key, ranking in rankings.items()}
     if is_trec(out):
         write_run(out, held.items(), name=f"qilin-tasks-{recipe['retriever']}")
-    elif out.suffix == ".parquet":
-        write_contexts(out, held, recipe=recipe)
     else:
-        raise SettingError(f"--out {str(out)!r}: choose a name that ends with .parquet, .trec, .run, .txt or .gz")
+        write_contexts(out, held, recipe=recipe)
