@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import lm_eval.models  # noqa: F401 - the harness registers its own models only while its registry is empty
 from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 
