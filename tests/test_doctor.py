@@ -298,6 +298,9 @@ def test_the_memory_that_vllm_on_a_cpu_reserves(
     meminfo.write_text(f"MemTotal:       24000000 kB\nMemAvailable:   {available} kB\nHugePages_Total: 0\n")
     monkeypatch.setattr(environment, "_importable", lambda module: True)
     monkeypatch.setattr(environment, "_version", lambda name: "0.32.0+cpu")
+    monkeypatch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    assert environment.memory(meminfo)[0].status == "ok"
+    monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE")
     (found,) = environment.memory(meminfo)
     assert found.status == status
     assert ("gpu_memory_utilization=0.23" in found.fix) is (status == "warn")

@@ -151,16 +151,22 @@ def _gpus() -> str:
 
 
 def memory(meminfo: Path = Path("/proc/meminfo")) -> list[Finding]:
-    """For vLLM's CPU build, which reserves a share of all memory at its start, and refuses where less is free."""
+    """For vLLM's CPU build, which reserves a share of all memory at its start, and refuses where less is free.
+
+    It does neither where VLLM_CPU_KVCACHE_SPACE gives the size of its cache (vllm/v1/worker/cpu_worker.py).
+    """
     if not _importable("vllm") or "cpu" not in _version("vllm") or not meminfo.is_file():
         return []
     lines = (line.split() for line in meminfo.read_text(encoding="ascii").splitlines())
     kib = {words[0]: int(words[1]) for words in lines}
     share = kib["MemAvailable:"] / kib["MemTotal:"]
     detail = f"{kib['MemAvailable:'] * 1024 / GIB:.1f} of {kib['MemTotal:'] * 1024 / GIB:.1f} GiB available"
-    if share >= VLLM_CPU_SHARE:
+    if share >= VLLM_CPU_SHARE or os.environ.get("VLLM_CPU_KVCACHE_SPACE"):
         return [Finding("memory", "ok", detail)]
-    fix = f"--model_args …,gpu_memory_utilization={max(share - 0.1, 0.05):.2f} (on a CPU it is the share of memory)"
+    fix = (
+        "VLLM_CPU_KVCACHE_SPACE=4 (GiB of its cache) in the environment, "
+        f"or --model_args …,gpu_memory_utilization={max(share - 0.1, 0.05):.2f} (on a CPU it is the share of memory)"
+    )
     return [Finding("memory", "warn", f"{detail}; vLLM's CPU build asks for {VLLM_CPU_SHARE:.0%} by itself", fix)]
 
 
