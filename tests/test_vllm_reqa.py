@@ -13,7 +13,7 @@ from support.server import Server
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 LIKELIHOOD = "reqa_xquad_en_likelihood"
-REAL = ("reqa_xquad_en", "reqa_xquad_en_likelihood", "reqa_xquad_en_generate", "reqa_xquad_en_reader_bm25")
+REAL = ("reqa_xquad_en", "reqa_xquad_en_generate", "reqa_xquad_en_reader_na", "reqa_xquad_en_reader_bm25")
 RETRIEVAL = ("mrr", "r@1", "r@5", "r@10", "doc_mrr", "mrr_repaired", "candidate_recall", "valid_rate", "missing_rate")
 
 
@@ -48,22 +48,21 @@ def test_likelihood_ranks_are_the_same_in_process_and_through_a_server(
 
 
 def test_a_real_model_on_real_questions(harness: HarnessCopy, smollm: Path, shared: Path, tmp_path: Path) -> None:
-    """20 questions of XQuAD-en, SmolLM2-135M-Instruct: every family finishes, and the context helps the reader."""
+    """20 questions of XQuAD-en, SmolLM2-135M-Instruct, one engine: the prompts fit, and sentences help the reader."""
     harness.run(
-        "lm_eval", "--tasks", ",".join((*REAL, "reqa_xquad_en_reader_na")), "--model", "vllm",
-        "--model_args", f"pretrained={smollm},dtype=float32,max_model_len=4096,enforce_eager=True",
-        "--batch_size", "auto", "--apply_chat_template", "--limit", "20", "--gen_kwargs", "max_gen_toks=96",
+        "lm_eval", "--tasks", ",".join(REAL), "--model", "vllm",
+        "--model_args", f"pretrained={smollm},dtype=float32,max_model_len=3072,enforce_eager=True",
+        "--batch_size", "auto", "--apply_chat_template", "--limit", "20", "--gen_kwargs", "max_gen_toks=48",
         "--metadata", '{"bertscore": "off", "meteor": "off"}', "--output_path", str(tmp_path), "--log_samples",
         REQA_DATA=str(shared / "data"),
     )  # fmt: skip
     results = read_results(tmp_path)["results"]
-    for task in REAL[:3]:
+    for task in REAL[:2]:
         rows = read_samples(tmp_path, task)
         assert len(rows) == 20
         for name in RETRIEVAL:
             assert 0.0 <= results[task][f"{name},none"] <= 1.0
             assert results[task][f"{name},none"] == pytest.approx(np.mean([row[name] for row in rows]))
-    # Chance among 20 candidates is 0.18; a real model's likelihoods and sentences are far above.
+    # The mean of 1/rank in a random order of 1,173 is below 0.01; a real model's sentences are far above.
     assert results[REAL[1]]["mrr,none"] > 0.3
-    assert results[REAL[2]]["mrr,none"] > 0.3
-    assert results[REAL[3]]["f1,none"] > results["reqa_xquad_en_reader_na"]["f1,none"]
+    assert results[REAL[3]]["f1,none"] > results[REAL[2]]["f1,none"]

@@ -28,6 +28,7 @@ class PrefixCachedVLLM(VLLM):  # type: ignore[misc]
         self.prompt_tokens = self.cached_tokens = 0
         self._contexts: dict[tuple[int, ...], int] = {}
         self._reads: PrefixReads | None = None
+        self._generated = False
 
     def _loglikelihood_tokens(self, requests: list[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
         longest = self.max_length - 1
@@ -42,12 +43,17 @@ class PrefixCachedVLLM(VLLM):  # type: ignore[misc]
 
     def _model_generate(self, requests: list[list[int]], generate: bool = False, sampling_params: Any = None) -> Any:
         if generate or self.data_parallel_size > 1:
+            self._generated = True
             return super()._model_generate(requests, generate=generate, sampling_params=sampling_params)
         from vllm import SamplingParams, TokensPrompt
 
         order = sorted(range(len(requests)), key=requests.__getitem__)
         ordered = [requests[position] for position in order]
         if self.read_prefix_cache:
+            if self._generated:
+                # What generations left in the cache is not in the record of what was sent.
+                self.model.reset_prefix_cache()
+                self._reads, self._generated = None, False
             if self._reads is None:
                 self._reads = PrefixReads(self.model.llm_engine.vllm_config.cache_config.block_size)
             allowed = self._reads.allowed(ordered, [self._contexts.get(tuple(tokens), 0) for tokens in ordered])

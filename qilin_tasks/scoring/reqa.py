@@ -14,7 +14,7 @@ from qilin_tasks.parsing.rankings import parse_ranking
 from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
 from qilin_tasks.scoring.ranking import rates
 from qilin_tasks.scoring.reqa_ranks import Scores, best_rank, document_scores, rank_values
-from qilin_tasks.scoring.reqa_retrieval import retriever
+from qilin_tasks.scoring.reqa_retrieval import prepare, retriever
 from qilin_tasks.scoring.reqa_settings import CandidateSettings, GenerateSettings, LikelihoodSettings
 
 Document = Mapping[str, Any]
@@ -88,10 +88,11 @@ def score_generate(
     exact: dict[str, list[int]] = {}
     for position, text in enumerate(pool.candidates):
         exact.setdefault(" ".join(text.split()), []).append(position)
+    answers = [strip_reasoning(response) for response in responses]
+    queries = [" ".join(answer.text.split()) for answer in answers]
+    prepare(matcher, filter(None, queries))
     rows = []
-    for doc, response in zip(docs, responses, strict=True):
-        answer = strip_reasoning(response)
-        query = " ".join(answer.text.split())
+    for doc, answer, query in zip(docs, answers, queries, strict=True):
         scores = matcher.scores(query) if query else np.zeros(len(pool.candidates))
         if query in exact:
             scores = scores.copy()

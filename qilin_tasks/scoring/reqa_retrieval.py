@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
+from dataclasses import fields
 from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from qilin_tasks.pools import Pool
+from qilin_tasks.errors import DependencyError
+from qilin_tasks.pools import Pool, PoolQuestion
 from qilin_tasks.scoring.reqa_ranks import Scores
 from qilin_tasks.scoring.reqa_settings import PoolSettings
 
+Embeddings = NDArray[np.float32]
+
 
 class Retriever(Protocol):
-    """Scores of every candidate for each query, shape (queries, candidates) row by row; higher is better."""
+    """Scores of every candidate for a query, shape (candidates,); higher is better."""
 
     def scores(self, query: str) -> Scores: ...
 
@@ -23,8 +29,6 @@ class DenseRetriever:
     """Cosine similarity of sentence-transformers embeddings; the candidates' are computed once."""
 
     def __init__(self, pool: Pool, *, model: str, batch_size: int, device: str) -> None:
-        from qilin_tasks.errors import DependencyError
-
         try:
             from sentence_transformers import SentenceTransformer
 
@@ -36,15 +40,23 @@ class DenseRetriever:
             ) from error
         self._batch_size = batch_size
         self._candidates = self._encode(list(pool.candidates))
+        self._queries: dict[str, Embeddings] = {}
 
-    def _encode(self, texts: list[str]) -> Scores:
+    def _encode(self, texts: list[str]) -> Embeddings:
         embeddings = self._encoder.encode(
             texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=len(texts) > 1000
         )
-        return np.asarray(embeddings, dtype=np.float64)
+        return np.asarray(embeddings, dtype=np.float32)
+
+    def prepare(self, queries: Iterable[str]) -> None:
+        """Encodes queries in batches; only the latest ones are kept."""
+        distinct = list(dict.fromkeys(queries))
+        self._queries = dict(zip(distinct, self._encode(distinct), strict=True)) if distinct else {}
 
     def scores(self, query: str) -> Scores:
-        return np.asarray(self._candidates @ self._encode([query])[0], dtype=np.float64)
+        if query not in self._queries:
+            self.prepare([query])
+        return np.asarray(self._candidates @ self._queries[query], dtype=np.float64)
 
 
 @lru_cache(maxsize=4)
@@ -66,11 +78,18 @@ def retriever(kind: str, pool: Pool, settings: PoolSettings) -> Retriever:
     return _dense_retriever(pool, settings.dense_model, settings.dense_batch_size, settings.dense_device)
 
 
+def prepare(found: Retriever, queries: Iterable[str]) -> None:
+    """Tells a retriever which queries come, so that an encoder takes them in batches."""
+    if isinstance(found, DenseRetriever):
+        found.prepare(queries)
+
+
 @lru_cache(maxsize=8)
 def _ranked(kind: str, pool: Pool, settings: PoolSettings, k: int) -> tuple[tuple[int, ...], ...]:
     from qilin_tasks.retrieval.bm25 import best
 
     found = retriever(kind, pool, settings)
+    prepare(found, (question.text for question in pool.questions))
     return tuple(
         fill(tuple(int(p) for p in best(_positive(found.scores(question.text), kind), k=k)), pool, question.key, k=k)
         for question in _with_progress(pool, kind)
@@ -87,8 +106,6 @@ def first_stage(kind: str, pool: Pool, settings: PoolSettings, *, k: int) -> tup
 
 def _retrieval_part(settings: PoolSettings) -> PoolSettings:
     """What a result list depends on, so that families with other settings share it."""
-    from dataclasses import fields
-
     return PoolSettings(**{field.name: getattr(settings, field.name) for field in fields(PoolSettings)})
 
 
@@ -97,10 +114,13 @@ def _positive(scores: Scores, kind: str) -> Scores:
     return scores + 2.0 if kind == "dense" else scores
 
 
-def _with_progress(pool: Pool, kind: str):  # type: ignore[no-untyped-def]
+def _with_progress(pool: Pool, kind: str) -> Iterable[PoolQuestion]:
     from tqdm import tqdm
 
-    return tqdm(pool.questions, desc=f"{pool.name}: {kind} first stage", disable=len(pool.questions) < 2000)
+    bar: Iterable[PoolQuestion] = tqdm(
+        pool.questions, desc=f"{pool.name}: {kind} first stage", disable=len(pool.questions) < 2000
+    )
+    return bar
 
 
 def fill(found: tuple[int, ...], pool: Pool, key: str, *, k: int) -> tuple[int, ...]:
