@@ -11,8 +11,8 @@ import numpy as np
 from qilin_tasks.errors import DataError
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.rankings import parse_ranking
-from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
 from qilin_tasks.scoring.ranking import rates
+from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
 from qilin_tasks.scoring.reqa_ranks import Scores, best_rank, document_scores, rank_values
 from qilin_tasks.scoring.reqa_retrieval import prepare, retriever
 from qilin_tasks.scoring.reqa_settings import CandidateSettings, GenerateSettings, LikelihoodSettings
