@@ -6,8 +6,10 @@ import importlib.util
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,21 +41,27 @@ class HarnessCopy:
 
     def run(self, *command: str, timeout: float = 840, **extra: str) -> subprocess.CompletedProcess[str]:
         """Run a console script of this Python against the copy; a failure shows all that the command said."""
-        ran = subprocess.run(
+        process = subprocess.Popen(
             command,
             cwd=self.folder,
             env=self.environment(**extra),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=timeout,
+            start_new_session=True,
         )
-        if ran.returncode != 0:
+        try:
+            printed, said = process.communicate(timeout=timeout)
+        finally:
+            # vLLM's engine is a child of the command and would outlive it.
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        if process.returncode != 0:
             raise AssertionError(
-                f"{' '.join(command)}: exit code {ran.returncode}\n{ran.stdout[-4000:]}\n{ran.stderr[-8000:]}"
+                f"{' '.join(command)}: exit code {process.returncode}\n{printed[-4000:]}\n{said[-8000:]}"
             )
-        return ran
+        return subprocess.CompletedProcess(command, 0, printed, said)
 
 
 def copy_harness(folder: Path) -> HarnessCopy:
