@@ -35,6 +35,9 @@ _FROZEN = re.compile(r"^@dataclass\(frozen=True\)\nclass (\w+):", re.MULTILINE)
 OPTIONAL = frozenset({"rapidfuzz", "jieba", "bert_score", "torch", "transformers"})
 
 
+_FIELD = re.compile(r"(?<!\{)\{(\w+)(?=[}!:])")
+
+
 @dataclass
 class _File:
     """The assembled file so far: the name that a definition of ours has in it, by module and name."""
@@ -233,12 +236,16 @@ def _renamed(source: str, module: SourceModule, file: _File) -> str:
     lines = source.splitlines(keepends=True)
     found = list(tokenize.generate_tokens(io.StringIO(source).readline))
     for previous, token in reversed(list(zip([None, *found], found, strict=False))):
-        if token.type != tokenize.NAME or (previous is not None and previous.string == "."):
+        (row, start), end = token.start, token.end[1]
+        if token.type == tokenize.NAME and (previous is None or previous.string != "."):
+            new = file.name_of(token.string, module) or token.string
+        elif token.type == tokenize.STRING and "f" in token.string.split(token.string[-1])[0].lower():
+            # Before Python 3.12 an f-string is one token.
+            new = _FIELD.sub(lambda match: f"{{{file.name_of(match[1], module) or match[1]}", token.string)
+        else:
             continue
-        new = file.name_of(token.string, module)
-        if new is not None and new != token.string:
-            row, start = token.start[0] - 1, token.start[1]
-            lines[row] = lines[row][:start] + new + lines[row][token.end[1] :]
+        if new != token.string:
+            lines[row - 1] = lines[row - 1][:start] + new + lines[row - 1][end:]
     return "".join(lines)
 
 
