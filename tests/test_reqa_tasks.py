@@ -20,7 +20,7 @@ from qilin_tasks.models.baseline import STRATEGIES, QilinBaseline
 from qilin_tasks.pools import load_pool
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.scoring import reqa, reqa_reader
-from qilin_tasks.scoring.reqa_ranks import best_rank
+from qilin_tasks.scoring.reqa_ranks import best_rank, document_scores
 from qilin_tasks.scoring.reqa_settings import LikelihoodSettings
 from qilin_tasks.sources.reqa import SETS
 from qilin_tasks.tasks.reqa_documents import likelihood_documents
@@ -127,9 +127,12 @@ def test_first_stage_on_real_data_is_bm25(real: Path) -> None:
     pool = load_pool("xquad_en")
     index = BM25(pool.candidates, language="en")
     ranks = [best_rank(index.scores(q.text), q.gold) for q in pool.questions[:120]]
+    owners = np.array(pool.owners)
+    documents = [best_rank(document_scores(index.scores(q.text), owners), q.documents) for q in pool.questions[:120]]
     whole = np.mean([1 / rank for rank in ranks])
     top = np.mean([1 / rank if rank <= 20 else 0.0 for rank in ranks])
     assert metric(results, FAMILIES[2], "mrr_repaired") == pytest.approx(whole)
+    assert metric(results, FAMILIES[2], "doc_mrr") == pytest.approx(np.mean([1 / rank for rank in documents]))
     assert metric(results, FAMILIES[2], "r@10") == np.mean([rank <= 10 for rank in ranks])
     for task in FAMILIES[:2]:
         assert metric(results, task, "mrr") == pytest.approx(top, abs=0.005)  # ties: by position there, averaged here

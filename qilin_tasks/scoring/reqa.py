@@ -19,7 +19,8 @@ from qilin_tasks.scoring.reqa_settings import CandidateSettings, GenerateSetting
 
 Document = Mapping[str, Any]
 
-STRICT = ("mrr", "r@1", "r@5", "r@10", "doc_mrr")
+SENTENCE = ("mrr", "r@1", "r@5", "r@10")
+STRICT = (*SENTENCE, "doc_mrr")
 REPAIRED = tuple(f"{name}_repaired" for name in STRICT)
 RATES = ("candidate_recall", "valid_rate", "duplicate_rate", "missing_rate", "invented_rate")
 COUNTS = ("unfinished_reasoning_rate", "candidates_trimmed")
@@ -98,8 +99,11 @@ def score_generate(
             scores = scores.copy()
             scores[exact[query]] = math.inf
         row = _over_pool(scores, gold=doc["gold"], owners=owners, documents=doc["documents"])
+        # A BM25 score of 0 is no match at all.
         if not query or (settings.matcher == "bm25" and scores[doc["gold"]].max() <= 0):
-            row.update(_NOTHING_RANKED)
+            row.update(dict.fromkeys(SENTENCE, 0.0))
+        if not query or (settings.matcher == "bm25" and scores[np.isin(owners, doc["documents"])].max() <= 0):
+            row["doc_mrr"] = 0.0
         row.update(_complete(doc["gold"]), valid_rate=float(bool(query)), missing_rate=float(not query))
         row["unfinished_reasoning_rate"] = float(answer.unfinished)
         rows.append(row)
