@@ -60,7 +60,7 @@ def wanted_notes(requests: Sequence[Request], settings: RankingSettings) -> set[
 
 
 def recent(request: Request, settings: RankingSettings) -> tuple[int, ...]:
-    """The clicked notes whose titles are shown: the last `history` of the list, which is in order of time."""
+    """The clicked notes whose titles are shown: the last `history` of the list, in its order."""
     return request.history[-settings.history :] if settings.history else ()
 
 
