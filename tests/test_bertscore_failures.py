@@ -142,9 +142,9 @@ def hub(bert_zh: str) -> Iterator[ModelHub]:
 
 @pytest.fixture
 def online(hub: ModelHub, hub_at: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> ModelHub:
-    """The hub of this process; its ready-made API object keeps the address that was set at import."""
+    """The hub of this process; the API object that transformers shares keeps the address of its first use."""
     hub_at(hub.url)
-    monkeypatch.setattr("huggingface_hub.hf_api.api.endpoint", hub.url)
+    monkeypatch.setattr("transformers.utils.hub._hf_api", None, raising=False)
     return hub
 
 
