@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.harness import HarnessCopy, read_results, read_samples
@@ -47,10 +46,11 @@ def test_every_request_has_every_metric(output: Path, task: str) -> None:
 def test_pointwise_scores_are_the_models_own(output: Path) -> None:
     for task in TASKS[1::2]:
         for sample in read_samples(output, task):
-            pairs: list[Any] = [response[0] for response in sample["resps"]]
+            # The harness writes numbers into samples as text.
+            scores = [float(response[0][0]) for response in sample["resps"]]
             n = len(sample["doc"]["candidates"])
-            assert len(pairs) == 2 * n
-            differences = [yes[0] - no[0] for yes, no in zip(pairs[:n], pairs[n:], strict=True)]
+            assert len(scores) == 2 * n
+            differences = [yes - no for yes, no in zip(scores[:n], scores[n:], strict=True)]
             assert all(math.isfinite(value) for value in differences)
             assert len(set(differences)) > 1
             best = max(range(n), key=lambda i: differences[i]) + 1
