@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks.commands.prepare import read_trec
 from qilin_tasks.errors import DataError, unknown
-from qilin_tasks.retrieval.mrrank import train_ranknet
+from qilin_tasks.retrieval.mrrank import RankNet, train_ranknet
 from qilin_tasks.retrieval.ranker_file import save_ranker
-from qilin_tasks.retrieval.routing import train_router
+from qilin_tasks.retrieval.routing import Router, train_router
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe
 from qilin_tasks.retrieval.workspace import locked
 from qilin_tasks.runs import read_qrels
 from qilin_tasks.sources.parquet import file_digest
 
-TRAINERS = {"mrrank": train_ranknet, "routing": train_router}
+TRAINERS: dict[str, Callable[..., RankNet | Router]] = {"mrrank": train_ranknet, "routing": train_router}
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -28,10 +28,11 @@ class CharTables:
         if (unseen := found == UNSEEN).any():
             new = np.unique(codes[unseen])
             text = "".join(map(chr, new.tolist()))
-            self.classes[new] = np.frombuffer(class_letters(text).encode("ascii"), dtype=np.uint8)
             for code, character in zip(new.tolist(), text, strict=True):
                 # Half-width voice marks join the kana before them: texts that hold them are analysed one by one.
                 self.folded[code] = ord(lower_case(fold_width(character))[0])
+            # Last, for other threads: a class that is known promises a folded form.
+            self.classes[new] = np.frombuffer(class_letters(text).encode("ascii"), dtype=np.uint8)
             found = self.classes[codes]
         return found
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zipfile
+from collections import deque
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .corpus import Batch, Corpus
-from .term_scan import Scanner, scanner
+from .term_scan import Occurrences, Scanner, scanner
 from .workspace import write_whole
 
 BLOCK = 65_536
 """Documents in a block, at most: positions within it are kept in two bytes."""
 BATCH = 4_096
+WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,7 @@ def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block
     kind = np.uint32 if term_count <= 2**16 else np.uint64
     ids, lengths, keys = [], [], []
     first = 0
-    for batch in batches:
-        found = scan.scan(batch.texts)
+    for batch, found in _scanned(batches, scan):
         key = found.terms.astype(kind)
         key <<= kind(16)
         key += (found.texts + first).astype(kind)
@@ -71,6 +73,19 @@ def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block
         documents=key.astype(np.uint16),
         frequencies=np.minimum(frequencies, 65_535).astype(np.uint16),
     )
+
+
+def _scanned(batches: Iterator[Batch], scan: Scanner) -> Iterator[tuple[Batch, Occurrences]]:
+    """Each batch with what was found in it, in order; two are scanned at a time (NumPy and Arrow release the GIL)."""
+    waiting: deque[tuple[Batch, Future[Occurrences]]] = deque()
+    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
+        for batch in batches:
+            waiting.append((batch, pool.submit(scan.scan, batch.texts)))
+            if len(waiting) > WORKERS:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        for done, future in waiting:
+            yield done, future.result()
 
 
 def gather_corpus(corpus: Corpus, *, terms: Sequence[str], language: str, folder: Path, progress: bool) -> list[Path]:
