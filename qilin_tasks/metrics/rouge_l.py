@@ -6,7 +6,9 @@ than rouge-score's table. rouge-score's own tokenizer keeps ASCII only, so that 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from rapidfuzz.distance import LCSseq
@@ -64,13 +66,19 @@ def _sequences(
     """Both token sequences with small values instead of tokens: strings are fastest, and nothing is left to hashes."""
     if tokenizer is tokenize_chars and len(hypothesis) + len(reference) <= _FEW:
         return encode_chars(hypothesis, codes), encode_chars(reference, codes)
-    ours, theirs = tokenizer(hypothesis), tokenizer(reference)
+    ours, theirs = tokenizer(hypothesis), _reference_tokens(reference, tokenizer)
     if len(ours) + len(theirs) <= _FEW:
         return "".join(map(codes.__getitem__, ours)), "".join(map(codes.__getitem__, theirs))
     numbers: dict[str, int] = {}
     for token in (*ours, *theirs):
         numbers.setdefault(token, len(numbers))
     return [numbers[token] for token in ours], [numbers[token] for token in theirs]
+
+
+@lru_cache(maxsize=8192)
+def _reference_tokens(reference: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    # The same references come back under every condition, and jieba takes milliseconds for each.
+    return tuple(map(sys.intern, tokenizer(reference)))
 
 
 def check_references(
