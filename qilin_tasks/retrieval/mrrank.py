@@ -95,9 +95,11 @@ def train_ranknet(
             rows = order[start : start + QUERIES_A_STEP]
             batch = inputs[rows]
             scores = batch @ linear + torch.tanh(batch @ hidden + bias) @ output
-            pairs = targets[rows].unsqueeze(2) & (present[rows] & ~targets[rows]).unsqueeze(1)
-            losses = torch.nn.functional.softplus(scores.unsqueeze(1) - scores.unsqueeze(2)) * pairs
-            loss = (losses.sum((1, 2)) / pairs.sum((1, 2))).mean()
+            query, place = targets[rows].nonzero(as_tuple=True)
+            others = (present[rows] & ~targets[rows])[query]
+            losses = torch.nn.functional.softplus(scores[query] - scores[query, place].unsqueeze(1)) * others
+            of_query = targets[rows].sum(1)[query]
+            loss = (losses.sum(1) / others.sum(1) / of_query).sum() / len(rows)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
