@@ -22,7 +22,7 @@ BLOCK = 64
 #: (characters of a passage, of an output): the first that fits is taken. A page has room for the texts of about
 #: thirty thousand answers whole.
 LEVELS = ((2000, 20_000), (600, 4000), (300, 2000), (200, 1200), (120, 800), (80, 500), (50, 300), (30, 150), (15, 60))
-_SAMPLED_BLOCKS = 6
+_SAMPLED_BLOCKS = 3
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,9 @@ def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
 
 
 def _squeeze(value: Any) -> str:
+    # Level 4 takes half the time of 6 for 2 % more.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), compresslevel=6, mtime=0)).decode("ascii")
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), compresslevel=4, mtime=0)).decode("ascii")
 
 
 def _estimate(columns: Sequence[tuple[str, Column]], level: tuple[int, int]) -> float:
