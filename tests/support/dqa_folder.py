@@ -56,7 +56,10 @@ def write_config(folder: Path, config: str, rows: Sequence[dict[str, Any]], sche
 
 
 def write_dqa(
-    folder: Path, rows: Sequence[dict[str, Any]], notes: Sequence[tuple[str | None, str | None]], drop: Sequence[str] = ()
+    folder: Path,
+    rows: Sequence[dict[str, Any]],
+    notes: Sequence[tuple[str | None, str | None]],
+    drop: Sequence[str] = (),
 ) -> Path:
     """A folder with the configs `dqa` (without the columns in `drop`) and `notes` (title, content)."""
     schema = pa.schema([field for field in DQA_SCHEMA if field.name not in drop])
