@@ -135,7 +135,7 @@ def test_the_harness_gives_the_same_values_with_and_without_the_package(
             assert {m: other[m] for m in mine["metrics"]} == pytest.approx(
                 {m: mine[m] for m in mine["metrics"]}, abs=1e-12
             )
-        assert len({sample[mine["metrics"][0]] for sample, _ in pairs}) > 2, "the answers should differ in score"
+        assert len({sample[mine["metrics"][0]] for sample, _ in pairs}) > 1, "the answers should differ in score"
 
 
 def test_bertscore_equals_the_packages(minilm: Path, checkout: Path) -> None:

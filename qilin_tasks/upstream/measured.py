@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.errors import DataError
 from qilin_tasks.published import published
 from qilin_tasks.results import TaskResult, find_results
 
@@ -39,12 +38,12 @@ CONFIGS = {"qilin_search_": "search_test", "qilin_recommendation_": "recommendat
 
 @dataclass(frozen=True)
 class Measured:
-    """Values by system, task and metric; `n` documents by task; `date`, `versions` and `commands` say how."""
+    """Values by system, task and metric, documents `n` by system and task; `date`, `versions`, `commands` say how."""
 
     date: str
     versions: Mapping[str, str]
     commands: Mapping[str, str]
-    n: Mapping[str, int]
+    n: Mapping[str, Mapping[str, int]]
     values: Mapping[str, Mapping[str, Mapping[str, float]]]
 
 
@@ -56,21 +55,18 @@ def measured() -> Measured:
 
 
 def collect(results: Sequence[TaskResult], commands: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON of `measured.json`; DataError where systems were not asked the same number of documents."""
+    """The JSON of `measured.json`, baselines first; `commands` by family and system."""
     values: dict[str, dict[str, dict[str, float]]] = {}
-    n: dict[str, int] = {}
+    n: dict[str, dict[str, int]] = {}
     for result in sorted(results, key=lambda item: (not item.is_baseline, item.model, item.task)):
-        if n.setdefault(result.task, result.n) != result.n:
-            raise DataError(
-                f"{result.path}: {result.n} documents of {result.task}, another system had {n[result.task]}"
-            )
         kept = {name: round(value, 4) for name, value in result.values.items() if name in _KEPT}
         values.setdefault(_system(result), {})[result.task] = kept
+        n.setdefault(_system(result), {})[result.task] = result.n
     return {
         "date": datetime.date.fromtimestamp(max(result.date for result in results)).isoformat(),
         "versions": {"qilin-tasks": version("qilin-tasks"), **{name: version(name) for name in PACKAGES}},
         "commands": dict(commands),
-        "n": dict(sorted(n.items())),
+        "n": n,
         "values": values,
     }
 
@@ -87,14 +83,14 @@ def report_table(tasks: Sequence[str], metrics: Sequence[str]) -> str:
     found = measured()
     systems = [s for s, by_task in found.values.items() if any(task in by_task for task in tasks)]
     papers = list(dict.fromkeys(row.system for task in tasks for row in _published(task)))
-    head = ["metric", "task", "n", *systems, "your model (GPU)", *(f"{paper} (paper)" for paper in papers)]
+    head = ["metric", "task", *systems, "your model (GPU)", *(f"{paper} (paper)" for paper in papers)]
     lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
     for metric in metrics:
         for task in tasks:
             paper = {row.system: row.values.get(metric) for row in _published(task)}
-            numbers = [found.values[s].get(task, {}).get(metric) for s in systems]
-            cells = [*map(_number, numbers), "", *(_number(paper.get(name)) for name in papers)]
-            lines.append(f"| `{metric}` | `{task}` | {found.n.get(task, '')} | " + " | ".join(cells) + " |")
+            cells = [_number(found.values[s].get(task, {}).get(metric), n=found.n[s].get(task)) for s in systems]
+            cells += ["", *(_number(paper.get(name)) for name in papers)]
+            lines.append(f"| `{metric}` | `{task}` | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -104,8 +100,8 @@ def _published(task: str) -> list[Any]:
     return [row for row in published() if row.config == config and row.condition == condition]
 
 
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _number(value: float | None, *, n: int | None = None) -> str:
+    return "–" if value is None else f"{value:.3f}" + (f" ({n})" if n is not None else "")
 
 
 if __name__ == "__main__":

@@ -37,12 +37,14 @@ def _report(name: str) -> str:
     commands = "\n".join(command for family, command in found.commands.items() if family.startswith(name))
     tables = []
     for prefix, metrics in METRICS.items():
-        chosen = [task for task in tasks if task.startswith(prefix) and task in found.n]
+        chosen = [
+            task for task in tasks if task.startswith(prefix) and any(task in by_task for by_task in found.n.values())
+        ]
         if chosen:
             tables.append(report_table(chosen, metrics))
     how = (
         f"{found.date}, {versions}; Linux, two CPU cores, no GPU. Baselines and SmolLM2-135M-Instruct over the sample "
-        "that qilin-tasks carries (text made up for tests; n documents a task), with:"
+        "that qilin-tasks carries (text made up for tests; the number of documents in brackets), with:"
     )
     limits = (
         "The sample is not the benchmark: its numbers show that chance, the first stage and the ceiling come out where "

@@ -35,4 +35,4 @@ def _name(line: str) -> str:
 def _place(name: str, names: list[str]) -> int:
     """Where fewest rows stand on the wrong side: the table is not quite sorted."""
     wrong = [sum(n > name for n in names[:at]) + sum(n < name for n in names[at:]) for at in range(len(names) + 1)]
-    return wrong.index(min(wrong))
+    return max(at for at, count in enumerate(wrong) if count == min(wrong))
