@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.published import published
-from qilin_tasks.results import TaskResult, find_results
+from qilin_tasks.results import TaskResult, read_results
 
 PACKAGES = ("lm_eval", "transformers", "torch", "datasets", "rapidfuzz", "jieba")
 _KEPT = (
@@ -52,6 +52,12 @@ def measured() -> Measured:
     """The measurement that this version carries."""
     text = files("qilin_tasks.upstream").joinpath("measured.json").read_text(encoding="utf-8")
     return Measured(**json.loads(text))
+
+
+def read_all(folders: Iterable[Path]) -> list[TaskResult]:
+    """Every task of every results file below the folders: the baselines are one model with several strategies."""
+    paths = [path for folder in folders for path in sorted(folder.rglob("results_*.json"))]
+    return [result for path in paths for result in read_results(path)]
 
 
 def collect(results: Sequence[TaskResult], commands: Mapping[str, str]) -> dict[str, Any]:
@@ -105,4 +111,4 @@ def _number(value: float | None, *, n: int | None = None) -> str:
 
 
 if __name__ == "__main__":
-    print(json.dumps(collect(find_results(map(Path, sys.argv[1:])), {}), ensure_ascii=False, indent=1))
+    print(json.dumps(collect(read_all(map(Path, sys.argv[1:])), {}), ensure_ascii=False, indent=1))
