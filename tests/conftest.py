@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 from support.harness import HarnessCopy, copy_harness
 from support.server import Server, serve
@@ -21,6 +22,10 @@ os.environ.pop("QILIN_DATA", None)
 os.environ.pop("REQA_DATA", None)
 
 REPO = Path(__file__).resolve().parents[1]
+
+# A shared machine stalls for seconds now and then; tests never assert on time.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 
 def pytest_configure() -> None:
