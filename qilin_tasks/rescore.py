@@ -22,7 +22,7 @@ from qilin_tasks.results import Sample, TaskResult, iter_samples, read_results, 
 from qilin_tasks.signature import signature
 
 #: The modules whose task classes score a family.
-TASK_MODULES = ("dqa", "qilin_ranking", "reqa")
+TASK_MODULES = ("dqa", "qilin_ranking", "qilin_vision", "reqa")
 #: Settings that only scoring reads. The others made the prompts, which are asked already.
 SCORING_SETTINGS = (
     "bertscore", "bertscore_model", "bertscore_layer", "bertscore_device", "bertscore_batch_size", "meteor",

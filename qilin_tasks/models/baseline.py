@@ -24,6 +24,9 @@ class QilinBaseline(LM):  # type: ignore[misc]
     Raises SettingError for an unknown strategy, and for one that has no answer to a task's kind of request.
     """
 
+    # The harness asks this of a model before it runs a task with images; a baseline reads the document.
+    MULTIMODAL = True
+
     def __init__(self, strategy: str = "", **ignored: Any) -> None:
         super().__init__()
         if strategy not in STRATEGIES:
