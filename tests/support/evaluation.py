@@ -12,7 +12,6 @@ from lm_eval.tasks import TaskManager
 
 from qilin_tasks import tasks_folder
 
-
 # It lists every installed package through a pip process, seconds for each run, for a report that no test reads.
 lm_eval.evaluator.add_env_info = lambda results: None
 
