@@ -43,7 +43,7 @@ def _report(name: str) -> str:
         if chosen:
             tables.append(report_table(chosen, metrics))
     how = (
-        f"{found.date}, {versions}; Linux, two CPU cores, no GPU. Baselines and SmolLM2-135M-Instruct over the sample "
+        f"{found.date}, {versions}; Linux, two CPU cores, no GPU. Measured over the sample "
         "that qilin-tasks carries (text made up for tests; the number of documents in brackets), with:"
     )
     limits = (
