@@ -15,6 +15,7 @@ from qilin_tasks.errors import DependencyError
 #: and the rest refuse `auto` or never look at it.
 BATCH_SIZES: dict[str, str | None] = {
     "vllm": "auto",
+    "qilin-vllm": "auto",
     "vllm-vlm": "auto",
     "sglang": "auto",
     "trtllm": "auto",
@@ -91,9 +92,14 @@ def _harness_cli() -> tuple[Any, Any]:
     # models first, for it registers them only while its registry is empty.
     import lm_eval.models  # noqa: F401
 
+    from lm_eval.api.registry import model_registry
+
     from qilin_tasks.models import baseline  # noqa: F401
     from qilin_tasks.tasks import components  # noqa: F401
 
+    # By name only, for its module imports vLLM.
+    if "qilin-vllm" not in model_registry:
+        model_registry.register("qilin-vllm", target="qilin_tasks.models.vllm_prefix:PrefixCachedVLLM")
     return HarnessCLI(), setup_logging
 
 
