@@ -91,7 +91,6 @@ def _harness_cli() -> tuple[Any, Any]:
     # Imported for what they register: what newer harness releases find through our entry points. The harness's own
     # models first, for it registers them only while its registry is empty.
     import lm_eval.models  # noqa: F401
-
     from lm_eval.api.registry import model_registry
 
     from qilin_tasks.models import baseline  # noqa: F401
