@@ -346,6 +346,7 @@ def clean(
         "PYTHONPATH": str(upstream),
         "PYTHONDONTWRITEBYTECODE": "1",
         "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
         "HF_HUB_CACHE": str(bert_chinese_cache),
         "HF_DATASETS_CACHE": str(folder / "datasets"),
     }
@@ -389,7 +390,7 @@ def test_upstreams_command_finds_and_runs_them(clean: Callable[..., Any], smollm
     assert found.returncode == 0, found.stdout[-3000:] + found.stderr[-3000:]
     assert "All tasks found and valid" in found.stdout + found.stderr
     dummy = ["qilin_dqa", "qilin_ranking", *REQA_SETS]
-    real = ["qilin_dqa_na", "qilin_search_pointwise", "reqa_xquad_en"]
+    real = ["qilin_dqa_na", "reqa_xquad_en"]
     models = (
         ("dummy", "", dummy),
         ("hf", f"pretrained={smollm},dtype=float32", real),
@@ -398,7 +399,7 @@ def test_upstreams_command_finds_and_runs_them(clean: Callable[..., Any], smollm
         output = tmp_path / model
         ran = clean(
             "-m", "lm_eval", "run", "--model", model, *(["--model_args", arguments] if arguments else []),
-            "--tasks", ",".join(tasks), "--limit", "2", "--gen_kwargs", "max_gen_toks=16",
+            "--tasks", ",".join(tasks), "--limit", "2", "--gen_kwargs", "max_gen_toks=4",
             "--output_path", str(output), "--log_samples", "--batch_size", "1",
         )  # fmt: skip
         assert ran.returncode == 0, ran.stdout[-3000:] + ran.stderr[-6000:]
