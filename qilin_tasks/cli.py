@@ -24,6 +24,8 @@ COMMANDS = (
     "doctor",
     "prepare",
     "retrieve",
+    "mrrank",
+    "train-biencoder",
     "compare",
     "rescore",
     "score",

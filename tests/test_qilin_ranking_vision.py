@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image, ImageDraw
+from support.covers import draw
 from support.evaluation import ScriptedModel, evaluate, metric
 from support.ranking_folder import search_row, write_ranking
 
@@ -28,13 +28,6 @@ class SeeingModel(ScriptedModel):
     def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[Any]:
         self.images = [list(request.args[2]["visual"]) for request in requests]
         return super().generate_until(requests, disable_tqdm)
-
-
-def draw(path: Path, *, size: tuple[int, int] = (300, 400), shade: int = 100) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    image = Image.new("RGB", size, (shade % 256, 100, 50))
-    ImageDraw.Draw(image).text((10, 10), path.stem)
-    image.save(path)
 
 
 @pytest.fixture

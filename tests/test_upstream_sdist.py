@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from support.covers import draw_sample_covers
 from support.reqa_cache import add_reqa_models
 
 pytestmark = pytest.mark.slow
@@ -66,6 +67,7 @@ def test_upstream_accepts_every_task(
         **os.environ,
         "QILIN_DATA": "sample",
         "REQA_DATA": "sample",
+        "QILIN_IMAGES": str(draw_sample_covers(tmp_path / "covers")),
         "HF_HUB_CACHE": str(bert_chinese_cache),
         "PYTHONPATH": f"{upstream}{os.pathsep}{repo}",
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import glob
 import json
 import os
 import shutil
@@ -39,6 +40,9 @@ def locked(path: Path) -> Iterator[None]:
                 f"{path}: another process is writing this file; wait for it, or choose another --out"
             ) from error
         try:
+            # What a killed writer left half written: nobody else writes under this lock.
+            for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+                leftover.unlink(missing_ok=True)
             yield
         finally:
             lock.unlink(missing_ok=True)
