@@ -15,6 +15,8 @@ from typing import Any
 from qilin_tasks.errors import DataError
 
 NEEDED_KEYS = ("results", "configs", "n-samples", "config")
+# `compare` writes a task's folder under this name before it puts it in place.
+UNFINISHED = ".unfinished-"
 # The harness's own name of "no filter".
 NO_FILTER = "none"
 
@@ -228,6 +230,16 @@ def read_results(path: Path) -> list[TaskResult]:
     ]
 
 
+def _model_name(data: Mapping[str, Any]) -> str:
+    """The harness names a model without `pretrained` or `model` at random, by a fixed seed all baselines alike."""
+    config = data["config"]
+    arguments = config.get("model_args")
+    strategy = arguments.get("strategy") if isinstance(arguments, Mapping) else None
+    if strategy and config.get("model") == "qilin-baseline" and "compare" not in data:
+        return str(strategy)
+    return str(data.get("model_name") or config.get("model"))
+
+
 def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResult:
     metadata = data["configs"][task].get("metadata") or {}
     values, errors = {}, {}
@@ -242,7 +254,7 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
     samples = path.with_name(f"samples_{task}_{path.stem.removeprefix('results_')}.jsonl")
     config = data["config"]
     return TaskResult(
-        model=str(data.get("model_name") or config.get("model")),
+        model=_model_name(data),
         task=task,
         path=path,
         samples_path=samples if samples.is_file() else None,
@@ -271,8 +283,8 @@ def find_results(roots: Iterable[Path]) -> list[TaskResult]:
         if not root.exists():
             raise DataError(f"results folder {str(root)!r} does not exist: give the --out of a compare or run command")
         files = [root] if root.is_file() else sorted(root.rglob("results_*.json"))
-        # Folders that begin with a dot are unfinished work.
-        for path in (f for f in files if not any(part.startswith(".") for part in f.relative_to(root).parts)):
+        # Other folders may begin with a dot: the harness names them after the model, `./model` becomes `.__model`.
+        for path in (f for f in files if not any(part.startswith(UNFINISHED) for part in f.relative_to(root).parts)):
             for result in read_results(path):
                 key = (result.model, result.task)
                 known = newest.get(key)

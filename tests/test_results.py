@@ -72,8 +72,31 @@ def test_files_that_the_harness_itself_writes(tmp_path: Path) -> None:
 def test_the_newest_file_counts_and_unfinished_folders_do_not(tmp_path: Path) -> None:
     a_run(tmp_path / "m")
     newer = a_run(tmp_path / "m" / "again", date=2.0, time="2026-12-02T00-00-00.000000")
-    a_run(tmp_path / ".unfinished", date=3.0)
+    a_run(tmp_path / ".unfinished-qilin_dqa_bm25", date=3.0)
     assert [r.path for r in find_results([tmp_path])] == [newer]
+
+
+def test_a_folder_that_the_harness_names_after_a_relative_path_is_read(tmp_path: Path) -> None:
+    path = a_run(tmp_path / ".__model")
+    assert [r.path for r in find_results([tmp_path])] == [path]
+
+
+def test_baselines_that_the_harness_names_alike_stay_apart(tmp_path: Path) -> None:
+    """Without `pretrained` or `model` the harness draws a name, which its fixed seed makes the same for all."""
+    for minute, strategy in enumerate(("lead", "empty")):
+        path = a_run(
+            tmp_path / "r0cytw4c",
+            model="r0cytw4c",
+            source="qilin-baseline",
+            time=f"2026-12-01T00-0{minute}-00.000000",
+        )
+        data = json.loads(path.read_text("utf-8"))
+        data["config"]["model_args"] = {"strategy": strategy}
+        path.write_text(json.dumps(data), encoding="utf-8")
+    assert [(r.model, r.path.name) for r in find_results([tmp_path])] == [
+        ("empty", "results_2026-12-01T00-01-00.000000.json"),
+        ("lead", "results_2026-12-01T00-00-00.000000.json"),
+    ]
 
 
 def test_a_cut_off_samples_file_is_named(tmp_path: Path) -> None:
