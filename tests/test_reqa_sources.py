@@ -16,6 +16,7 @@ from qilin_tasks.pools import build_pool
 from qilin_tasks.sources import nq
 from qilin_tasks.sources.beir import assemble, read_beir
 from qilin_tasks.sources.nq import convert_nq, example_to_article
+from qilin_tasks.sources.reqa import cache_folder
 from qilin_tasks.sources.squad import read_squad
 
 
@@ -245,3 +246,13 @@ def test_offline_says_where_a_converted_file_may_lie(tmp_path: Path, caplog: pyt
         pytest.raises(DataError, match=r"nq\.dev\.json into the folder that REQA_DATA"),
     ):
         convert_nq(tmp_path / "nq.json", progress=False)
+
+
+def test_a_converted_set_lies_in_the_cache_folder_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    monkeypatch.delenv("QILIN_TASKS_CACHE", raising=False)
+    assert cache_folder() == tmp_path / "user" / "qilin-tasks" / "reqa"
+    monkeypatch.setenv("QILIN_TASKS_CACHE", str(tmp_path / "ours"))
+    assert cache_folder() == tmp_path / "ours" / "reqa"

@@ -104,7 +104,10 @@ def _from_hub(
 
 
 def cache_folder() -> Path:
-    """Where converted sets are kept: `$XDG_CACHE_HOME/qilin-tasks/reqa`, by default under `~/.cache`."""
+    """Where converted sets are kept: `reqa` below QILIN_TASKS_CACHE (default: `qilin-tasks` in the user's cache)."""
+    ours = os.environ.get("QILIN_TASKS_CACHE")
+    if ours:
+        return Path(ours).expanduser() / "reqa"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qilin-tasks" / "reqa"
 
 
