@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="sample", help="as REQA_DATA: sample, hub or a folder")
+    parser.add_argument("--data", required=True, help="as REQA_DATA: a folder, or hub")
     parser.add_argument("--paragraphs", type=int, default=18_896, help="SQuAD v1.1 train has 18,896")
     parser.add_argument("--rankings", type=int, default=100_000)
     arguments = parser.parse_args()

@@ -21,7 +21,7 @@ from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing, time_left
 from qilin_tasks.errors import SettingError
-from qilin_tasks.models.response_store import ResponseStore
+from qilin_tasks.models.response_store import ResponseStore, request_keys
 from qilin_tasks.models.stored import StoredLM
 from qilin_tasks.models.vllm_stream import can_stream, stream
 
@@ -187,6 +187,11 @@ class Backend:
             done += engine.step()
         return sorted(done, key=lambda output: output.request_id)
 
+    def loglikelihood(self, requests: list[Any]) -> list[tuple[float, bool]]:
+        if len(requests) > 2 or any(request.args[0] == "dies" for request in requests):
+            raise RuntimeError("the engine died")
+        return [(-1.0, False)] * len(requests)
+
     def generate_until(self, requests: list[Any]) -> list[str]:
         tokens = [[ord(c) for c in request.args[0]] for request in requests]
         outputs = self._model_generate(tokens, generate=True, sampling_params=["greedy"] * len(tokens))
@@ -229,6 +234,26 @@ def test_answers_of_vllm_s_one_batch_are_on_disk_as_they_finish(
         assert len(fresh.store) == 5
     assert seen[0] == (0, 5, 0)
     assert max(done for done, _, _ in seen) == 5
+
+
+def test_log_likelihoods_of_vllm_stay_in_chunks_of_what_begins_alike(tmp_path: Path) -> None:
+    from lm_eval.api.instance import Instance
+
+    asked = [Instance("loglikelihood", {}, (context, f"{i}"), i) for i, context in enumerate(["b", "dies", "a", "b"])]
+    stream(lm := StoredLM(Backend(), chunk=2))
+    with ResponseStore(tmp_path / "r.sqlite", identity={}) as lm.store:
+        with pytest.raises(RuntimeError, match="engine died"):
+            lm.loglikelihood(asked)
+        kept = lm.store.get(request_keys("loglikelihood", [request.args for request in asked]))
+    assert len(kept) == 2
+
+
+def test_the_multimodal_backend_of_vllm_is_kept_in_chunks() -> None:
+    class Multimodal(Backend):
+        def _multimodal_model_generate(self) -> None:
+            """The harness's name of it."""
+
+    assert not can_stream(Multimodal())
 
 
 def test_log_likelihoods_and_other_backends_are_left_alone(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError, DependencyError, SettingError
-from qilin_tasks.retrieval import dense_search, rerank, vectors
+from qilin_tasks.retrieval import dense_search, encoders, rerank, vectors
 from qilin_tasks.retrieval.corpus import JsonLinesCorpus
 from qilin_tasks.retrieval.dense_search import search_vectors
 from qilin_tasks.retrieval.encoders import SentenceTransformersEncoder, load_encoder, model_identity
@@ -96,6 +97,16 @@ def test_mean_pooling_is_the_mean_over_the_texts_own_tokens(tiny_bert: Path) -> 
         with torch.inference_mode():
             expected = model(**tokens).last_hidden_state[0].mean(0).numpy()
         assert vector == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("backend", ["mean-pooling", "sentence-transformers"])
+def test_several_devices_give_what_one_gives(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    texts = [f"text {number} " + "word " * (number % 5) for number in range(11)]
+    alone = load_encoder(str(tiny_bert), backend=backend, batch_size=2, max_length=16).encode(texts)
+    monkeypatch.setattr(encoders, "devices", lambda: ["cpu", "cpu"])
+    together = load_encoder(str(tiny_bert), backend=backend, batch_size=2, max_length=16)
+    for _ in range(2):
+        assert together.encode(texts) == pytest.approx(alone, abs=1e-5)
 
 
 def test_models_that_are_not_there_are_named(tmp_path: Path) -> None:
@@ -200,16 +211,33 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         search_vectors(np.zeros((1, 2), np.float32), np.zeros((4, 3), np.float16), np.arange(4), k=1)
 
 
-def test_faiss_is_asked_for_by_name_where_it_lacks() -> None:
-    try:
-        import faiss  # noqa: F401
-    except ImportError:
-        with pytest.raises(DependencyError, match=r"qilin-tasks\[faiss\]"):
-            dense_search.search_faiss(np.zeros((1, 2), np.float32), np.zeros((4, 2), np.float16), np.arange(4), k=1)
-    else:
-        stored = np.eye(4, dtype=np.float16)
-        found = dense_search.search_faiss(np.eye(4, dtype=np.float32), stored, np.arange(4), k=1)
-        assert [ranking[0][0] for ranking in found] == [0, 1, 2, 3]
+def test_faiss_is_asked_for_by_name_where_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(DependencyError, match=r"qilin-tasks\[faiss\]"):
+        dense_search.search_faiss(np.zeros((1, 2), np.float32), np.zeros((4, 2), np.float16), np.arange(4), k=1)
+
+
+def test_faiss_finds_most_of_what_exact_search_finds() -> None:
+    generator = np.random.default_rng(3)
+    # Documents lie around topics, as texts do.
+    topics = generator.normal(size=(40, 16))
+    stored = topics[generator.integers(0, 40, 4_000)] + 0.4 * generator.normal(size=(4_000, 16))
+    stored = (stored / np.linalg.norm(stored, axis=1, keepdims=True)).astype(np.float16)
+    asked = stored[generator.permutation(4_000)[:100]].astype(np.float32)
+    ids = np.arange(4_000) * 3
+    exact = search_vectors(asked, stored, ids, k=10)
+    found = dense_search.search_faiss(asked, stored, ids, k=10)
+    shared = [len({i for i, _ in one} & {i for i, _ in other}) / 10 for one, other in zip(exact, found, strict=True)]
+    assert np.mean(shared) >= 0.95
+    assert [ranking[0][0] for ranking in found[:5]] == [ranking[0][0] for ranking in exact[:5]]
+    assert all(len(ranking) == 10 for ranking in found)
+
+
+def test_faiss_with_few_documents_and_a_long_list() -> None:
+    stored = np.eye(4, dtype=np.float16)
+    found = dense_search.search_faiss(np.eye(4, dtype=np.float32), stored, np.arange(4), k=9)
+    assert [ranking[0][0] for ranking in found] == [0, 1, 2, 3]
+    assert all(len(ranking) == 4 for ranking in found)
 
 
 class Overlap:
@@ -253,3 +281,11 @@ def test_a_cross_encoder_scores_pairs(tiny_bert: Path, tmp_path: Path) -> None:
     assert {identifier for identifier, _ in found[0]} == {1, 2}
     alone = {i: float(scorer.score([("ab", texts_of([i])[i])])[0]) for i in (1, 2)}
     assert dict(found[0]) == pytest.approx(alone, abs=1e-5)
+
+
+def test_a_cross_encoder_on_several_devices(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs = [("ab", f"text {number}") for number in range(7)]
+    alone = rerank.CrossEncoderScorer(str(tiny_bert), batch_size=2, max_length=16).score(pairs)
+    monkeypatch.setattr(rerank, "devices", lambda: ["cpu", "cpu"])
+    together = rerank.CrossEncoderScorer(str(tiny_bert), batch_size=2, max_length=16).score(pairs)
+    assert together == pytest.approx(alone, abs=1e-5)

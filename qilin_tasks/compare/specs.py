@@ -17,9 +17,11 @@ from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
 from qilin_tasks.models.secrets import names_a_secret, references, refuse_secrets
 
 _API = ("aiohttp", "requests", "tenacity")
-#: The backends of the harness that a comparison runs: the argument that names the model, and the packages it needs.
+#: The backends that a comparison runs, the harness's and two of ours: the argument that names the model, and the
+#: packages it needs.
 BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "vllm": ("pretrained", ("vllm",), "vllm"),
+    "qilin-vllm": ("pretrained", ("vllm",), "vllm"),
     "vllm-vlm": ("pretrained", ("vllm",), "vllm"),
     "hf": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
     "hf-multimodal": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
@@ -29,7 +31,7 @@ BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "openai-chat-completions": ("model", (*_API, "tiktoken"), "api"),
     "qilin-baseline": ("strategy", (), ""),
 }
-LOCAL_WEIGHTS = ("vllm", "vllm-vlm", "hf", "hf-multimodal")
+LOCAL_WEIGHTS = ("vllm", "qilin-vllm", "vllm-vlm", "hf", "hf-multimodal")
 #: Arguments that say how a model is run, not what it answers: a comparison may go on after they changed.
 OPERATIONAL = frozenset(
     {

@@ -38,6 +38,7 @@ from qilin_tasks.models.vllm_stream import can_stream, stream
 
 CHATS = ("local-chat-completions", "openai-chat-completions")
 BASELINE = "qilin-baseline"
+PREFIX_CACHED = "qilin-vllm"
 #: These try `auto` with 64 sequences of the model's full length: for accelerators only.
 PROBES_THE_DEVICE = ("hf", "hf-multimodal")
 #: A killed predecessor needs a moment to die.
@@ -59,6 +60,8 @@ def load_model(job: Mapping[str, Any]) -> Any:
     """The harness's model of a job; chunked and stored, but for the baselines, which are quick and ask nobody."""
     if job["backend"] == BASELINE:
         from qilin_tasks.models import baseline  # noqa: F401  (registers it)
+    if job["backend"] == PREFIX_CACHED:
+        from qilin_tasks.models import vllm_prefix  # noqa: F401  (registers it)
     size = job["batch_size"]
     if size == "auto" and job["backend"] in PROBES_THE_DEVICE:
         import torch

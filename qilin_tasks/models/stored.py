@@ -19,14 +19,17 @@ Progress = Callable[[int, int, int], None]
 class StoredLM(LM):  # type: ignore[misc]
     """Wraps `model`; `store` and `progress(done, total, reused)` are set before each task.
 
-    Requests that are not in the store go to the model in chunks, longest first; each chunk is on disk before the next
-    begins. Backends that report single responses as they arrive (`cache_hook`: the API models) are kept one by one.
+    Requests that are not in the store go to the model in chunks; each chunk is on disk before the next begins.
+    Generations go longest first; log-likelihoods sorted by their context, so that those which begin alike meet in a
+    chunk and a prefix cache serves them. Backends that report single responses as they arrive (`cache_hook`: the API
+    models) are kept one by one; kinds in `unchunked` are asked at once, for they are kept in another way.
     """
 
     def __init__(self, model: Any, *, chunk: int = CHUNK) -> None:
         super().__init__()
         self.model = model
         self.chunk = chunk
+        self.unchunked: frozenset[str] = frozenset()
         self.store: ResponseStore | None = None
         self.progress: Progress = lambda done, total, reused: None
         #: Of the requests asked now: how many there are, and how many the store had.
@@ -77,13 +80,13 @@ class StoredLM(LM):  # type: ignore[misc]
         keys = request_keys(kind, (request.args for request in requests))
         known = self.store.get(keys)
         self.asked, self.reused = len(keys), len(known)
-        # Like with like: chunks of one length waste least, and running out of memory shows at once.
         pending = sorted(
-            (i for i, key in enumerate(keys) if key not in known), key=lambda i: (-len(str(requests[i].args[0])), i)
+            (i for i, key in enumerate(keys) if key not in known), key=lambda i: (*_like(kind, requests[i].args), i)
         )
         self.progress(len(known), len(keys), self.reused)
-        for start in range(0, len(pending), self.chunk):
-            part = pending[start : start + self.chunk]
+        chunk = max(len(pending), 1) if kind in self.unchunked else self.chunk
+        for start in range(0, len(pending), chunk):
+            part = pending[start : start + chunk]
             self._hook.expect(kind, [(keys[i], requests[i].args) for i in part], done=len(known), total=len(keys))
             responses = getattr(self.model, kind)([requests[i] for i in part])
             answered = {keys[i]: response for i, response in zip(part, responses, strict=True)}
@@ -91,6 +94,12 @@ class StoredLM(LM):  # type: ignore[misc]
             known |= answered
             self.progress(len(known), len(keys), self.reused)
         return [known[key] for key in keys]
+
+
+def _like(kind: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Sorts like to like: chunks of one length waste least, and running out of memory shows at once."""
+    text = str(arguments[0])
+    return (text,) if kind == "loglikelihood" else (-len(text),)
 
 
 class _Hook:

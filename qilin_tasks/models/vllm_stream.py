@@ -16,21 +16,27 @@ SECONDS_BETWEEN_WRITES = 1.0
 
 
 def can_stream(model: Any) -> bool:
-    """Whether this is the harness's vLLM backend in one process, with an engine that is stepped from here."""
+    """Whether this is the harness's vLLM backend in one process, with an engine that is stepped from here.
+
+    Its multimodal backend generates by another method; there, chunks are kept.
+    """
     engine = getattr(getattr(model, "model", None), "llm_engine", None)
     return (
-        hasattr(engine, "step") and hasattr(model, "_model_generate") and getattr(model, "data_parallel_size", 1) == 1
+        hasattr(engine, "step")
+        and hasattr(model, "_model_generate")
+        and not hasattr(model, "_multimodal_model_generate")
+        and getattr(model, "data_parallel_size", 1) == 1
     )
 
 
 def stream(lm: StoredLM) -> None:
     """Make the wrapped vLLM backend write each generation as it finishes, and reuse what is there.
 
-    All requests of a task go to the engine at once; chunks are not needed (and would let the batch run empty at the
-    end of each).
+    All generations of a task go to the engine at once; chunks are not needed (and would let the batch run empty at the
+    end of each). Log-likelihoods stay in chunks.
     """
     backend, engine = lm.model, lm.model.model.llm_engine
-    lm.chunk = 10**9
+    lm.unchunked = frozenset({"generate_until"})
     original: Callable[..., Sequence[Any]] = backend._model_generate
     step: Callable[..., Sequence[Any]] = engine.step
     waiting: dict[tuple[int, ...], list[str]] = defaultdict(list)

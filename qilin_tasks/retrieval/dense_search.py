@@ -56,8 +56,7 @@ def search_faiss(
     index.train(np.asarray(vectors[np.sort(sample)], dtype=np.float32))
     for start in range(0, len(vectors), BLOCK):
         index.add(np.asarray(vectors[start : start + BLOCK], dtype=np.float32))
-    index.nprobe = min(probes, lists)
-    scores, positions = index.search(queries, k)
+    scores, positions = index.search(queries, k, params=faiss.SearchParametersIVF(nprobe=min(probes, lists)))
     return [
         [(ids[position].item(), float(score)) for position, score in zip(row, values, strict=True) if position >= 0]
         for row, values in zip(positions, scores, strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -65,12 +66,14 @@ class SentenceTransformersEncoder:
         try:
             from sentence_transformers import SentenceTransformer
 
-            self._devices = devices()
-            self._model = SentenceTransformer(model, device=self._devices[0])
+            found = devices()
+            self._model = SentenceTransformer(model, device=found[0])
         except (ImportError, OSError, ValueError) as error:
             raise _failed(model, error) from error
         if max_length is not None:
             self._model.max_seq_length = max_length
+        # One process for each GPU, kept for all chunks.
+        self._several = {"pool": self._model.start_multi_process_pool(found)} if len(found) > 1 else {}
         self._batch_size = batch_size
         self._unit = self._model.similarity_fn_name == "cosine"
         self.dimension = int(self._model.get_embedding_dimension())
@@ -92,7 +95,7 @@ class SentenceTransformersEncoder:
             normalize_embeddings=self._unit,
             convert_to_numpy=True,
             show_progress_bar=False,
-            **({"device": self._devices} if len(self._devices) > 1 else {}),
+            **self._several,
         )
         return np.asarray(vectors, dtype=np.float32).reshape(len(texts), self.dimension)
 
@@ -104,37 +107,42 @@ class MeanPoolingEncoder:
         try:
             from transformers import AutoModel, AutoTokenizer
 
-            self._device = devices()[0]
             self._tokenizer = AutoTokenizer.from_pretrained(model)
-            self._model = AutoModel.from_pretrained(model).to(self._device).eval()
+            self._models = [AutoModel.from_pretrained(model).to(device).eval() for device in devices()]
         except (ImportError, OSError, ValueError) as error:
             raise _failed(model, error) from error
         self._batch_size = batch_size
         self._max_length = max_length or 256
-        self.dimension = int(self._model.config.hidden_size)
+        self.dimension = int(self._models[0].config.hidden_size)
         self.signature = json.dumps(
             {"backend": "mean-pooling", "model": model_identity(model), "max_length": self._max_length}, sort_keys=True
         )
 
     def encode(self, texts: Sequence[str], *, query: bool = False) -> Vectors:
-        import torch
-
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         order = sorted(range(len(texts)), key=lambda position: -len(texts[position]))
+        batches = [order[start : start + self._batch_size] for start in range(0, len(order), self._batch_size)]
+
+        def work(place: int) -> None:
+            for chosen in batches[place :: len(self._models)]:
+                vectors[chosen] = self._means([texts[position] for position in chosen], self._models[place])
+
+        # A thread for each GPU: they wait for their own device most of the time.
+        with ThreadPoolExecutor(max_workers=len(self._models)) as pool:
+            list(pool.map(work, range(len(self._models))))
+        return vectors
+
+    def _means(self, texts: list[str], model: Any) -> Vectors:
+        import torch
+
+        batch = self._tokenizer(
+            texts, padding=True, truncation=True, max_length=self._max_length, return_tensors="pt"
+        ).to(model.device)
         with torch.inference_mode():
-            for start in range(0, len(order), self._batch_size):
-                chosen = order[start : start + self._batch_size]
-                batch = self._tokenizer(
-                    [texts[position] for position in chosen],
-                    padding=True,
-                    truncation=True,
-                    max_length=self._max_length,
-                    return_tensors="pt",
-                ).to(self._device)
-                hidden = self._model(**batch).last_hidden_state
-                mask = batch["attention_mask"].unsqueeze(-1).to(hidden.dtype)
-                mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
-                vectors[chosen] = mean.float().cpu().numpy()
+            hidden = model(**batch).last_hidden_state
+            mask = batch["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
+            vectors: Vectors = mean.float().cpu().numpy()
         return vectors
 
 

@@ -33,16 +33,20 @@ class CrossEncoderScorer:
         try:
             from sentence_transformers import CrossEncoder
 
-            self._model = CrossEncoder(model, device=devices()[0], max_length=max_length)
+            found = devices()
+            self._model = CrossEncoder(model, device=found[0], max_length=max_length)
         except (ImportError, OSError, ValueError) as error:
             raise _failed(model, error) from error
         if self._model.num_labels != 1:
             raise DataError(f"model {model!r} has {self._model.num_labels} outputs; re-ranking needs one")
+        # One process for each GPU (sentence-transformers 6).
+        several = len(found) > 1 and hasattr(self._model, "start_multi_process_pool")
+        self._several = {"pool": self._model.start_multi_process_pool(found)} if several else {}
         self._batch_size = batch_size
         self.signature = f"cross-encoder:{model_identity(model)}:{max_length}"
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Any:
-        return self._model.predict(list(pairs), batch_size=self._batch_size, show_progress_bar=False)
+        return self._model.predict(list(pairs), batch_size=self._batch_size, show_progress_bar=False, **self._several)
 
 
 def rerank(
