@@ -23,7 +23,7 @@ def compare(models: Path, out: Path) -> str:
     """Run the command over the sample and return what it said."""
     ran = subprocess.run(
         [
-            sys.executable, "-m", "qilin_tasks", "compare", str(models), "--tasks", f"{GENERATE},{LIKELIHOOD}",
+            sys.executable, "-m", "qilin_tasks.cli", "compare", str(models), "--tasks", f"{GENERATE},{LIKELIHOOD}",
             "--limit", str(LIMIT), "--metadata", "bertscore=off", "--gen_kwargs", "max_gen_toks=24", "--out", str(out),
         ],
         stdin=subprocess.DEVNULL,
