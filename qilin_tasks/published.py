@@ -15,13 +15,18 @@ CONDITIONS = ("na", "bm25", "bert", "oracle")
 
 @dataclass(frozen=True)
 class Published:
-    """One system in one table. `condition` is DQA's (na, bm25, bert, oracle), None for rankings; `values` by metric."""
+    """One system in one table. `condition` is DQA's (na, bm25, bert, oracle), None for rankings; `values` by metric.
+
+    `documents` is how many requests the table is over (Table 10), or how many answers the release holds (Table 11,
+    whose number the paper doesn't print).
+    """
 
     table: int
     config: str
     condition: str | None
     system: str
     values: Mapping[str, float]
+    documents: int
     note: str
     source: str
 
@@ -39,9 +44,9 @@ def published() -> tuple[Published, ...]:
                     metric, _, condition = name.partition("@")
                 key = (table["table"], table["config"], condition, system)
                 merged.setdefault(key, {})[metric] = float(value)
-    notes = {table["config"]: table["note"] for table in data["tables"]}
+    about = {table["config"]: (table["documents"], table["note"]) for table in data["tables"]}
     return tuple(
-        Published(number, config, condition, system, values, notes[config], data["source"])
+        Published(number, config, condition, system, values, *about[config], data["source"])
         for (number, config, condition, system), values in merged.items()
     )
 

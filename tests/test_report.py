@@ -23,11 +23,11 @@ from qilin_tasks import stats
 from qilin_tasks.commands import report as command
 from qilin_tasks.compare.scores import load_scores, short_table
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.report import packing
+from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.collect import Board, boards_of, shown_document
 from qilin_tasks.report.plots import plots_of
-from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, _escape, table
+from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, _escape, published_notes, table, warnings
 from qilin_tasks.results import find_results
 
 RESAMPLES = 800
@@ -116,6 +116,21 @@ def test_published_rows_stand_beside_ours(dqa: tuple[Board, Analysis], boards: l
     found = {row.name: row for row in table(search, analyse(search, resamples=100, seed=0), "mrr@10")}
     # Qilin, Table 10, search, MRR@10.
     assert [cell.value for cell in found["DCN-V2"].cells if cell] == [0.56]
+
+
+def test_numbers_over_a_sample_are_not_taken_for_the_published_ones(
+    dqa: tuple[Board, Analysis], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [text for text in warnings(*dqa) if "published rows" in text]
+    assert said[0].startswith(
+        f"qilin_dqa_na: {DOCUMENTS} documents here (a sample, or --limit), 2,932 in the published"
+    )
+    assert len(said) == 4
+    (note,) = published_notes(dqa[0])
+    assert note.startswith("Published: Qilin")
+    assert "Table 11: zero-shot" in note
+    monkeypatch.setattr(tables, "ENOUGH", DOCUMENTS / 3000)
+    assert not [text for text in warnings(*dqa) if "published rows" in text]
 
 
 def test_clusters_of_a_paragraph(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
-from qilin_tasks.report.tables import markdown, pairs_csv, results_csv
+from qilin_tasks.report.tables import markdown, pairs_csv, results_csv, warnings
 from qilin_tasks.results import find_results
 
 #: The page's packed data; tables, plots and the program come on top of it.
@@ -52,5 +52,5 @@ def build(
     }
     for name, text in texts.items():
         write_whole(out / name, text)
-    warnings = [f"{board.name}: {text}" for board, analysis in analysed for text in [*board.warnings, *analysis.notes]]
-    return Built([out / name for name in texts], warnings)
+    said = [f"{board.name}: {text}" for board, analysis in analysed for text in warnings(board, analysis)]
+    return Built([out / name for name in texts], said)

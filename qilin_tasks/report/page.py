@@ -19,10 +19,12 @@ from qilin_tasks.report.tables import (
     method,
     number,
     p_value,
+    published_notes,
     share,
     signatures,
     spread,
     table,
+    warnings,
 )
 
 
@@ -71,8 +73,10 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
     if analysis.clusters != analysis.documents:
         documents += f" in {analysis.clusters:,} clusters"
     yield f'<section id="{name}"><h2>{escape(board.name)}</h2><p class="soft">{documents} in the paired statistics</p>'
-    for text in [*board.warnings, *analysis.notes]:
+    for text in warnings(board, analysis):
         yield f'<p class="warning">{escape(text)}</p>'
+    for text in published_notes(board):
+        yield f'<p class="soft">{escape(text)}</p>'
     headline = board.headline()
     for metric in headline:
         yield _metric_table(board, analysis, metric)

@@ -31,7 +31,8 @@ def _svg(height: float, title: str, parts: Sequence[str]) -> str:
 def _ticks(low: float, high: float) -> list[float]:
     step = 10 ** np.floor(np.log10(max(high - low, 1e-9) / 4))
     step *= next(f for f in (1, 2, 5, 10) if (high - low) / (step * f) <= 6)
-    return [float(t) for t in np.arange(np.ceil(low / step) * step, high + step / 1e6, step)]
+    # Adding zero makes -0 a plain one.
+    return [float(t) + 0.0 for t in np.arange(np.ceil(low / step) * step, high + step / 1e6, step)]
 
 
 class _Scale:

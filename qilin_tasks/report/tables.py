@@ -16,6 +16,8 @@ from qilin_tasks.stats import Interval
 MODEL, BASELINE, PUBLISHED = "model", "baseline", "published"
 #: What a pair's p value is shown as, from the smallest limit on.
 _TINY = 0.0001
+#: Rows without a click or an answer are left out here too, so a few documents less are no other set.
+ENOUGH = 0.9
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def published_rows(board: Board, metric: str) -> list[TableRow]:
     """The paper's rows for a metric, aligned with the board's columns."""
     by_column: list[dict[str, Published]] = []
     for column in board.columns:
-        found = published_for(config_of(column), column.condition or None)
+        found = _published(column)
         by_column.append({row.system: row for row in found if metric in row.values})
     systems = list(dict.fromkeys(system for found in by_column for system in found))
     return [
@@ -72,6 +74,30 @@ def published_rows(board: Board, metric: str) -> list[TableRow]:
         )
         for system in systems
     ]
+
+
+def published_notes(board: Board) -> list[str]:
+    """What the published rows of a board are, once a table of the paper."""
+    rows = [row for column in board.columns for row in _published(column)]
+    return list(dict.fromkeys(f"Published: {row.source}, Table {row.table}: {row.note}." for row in rows))
+
+
+def warnings(board: Board, analysis: Analysis) -> list[str]:
+    """What a reader must know before the numbers; numbers beside published ones must be of a set of that size."""
+    found = [*board.warnings, *analysis.notes]
+    for column in board.columns:
+        theirs = {row.documents for row in _published(column)}
+        ours = {row.result.n for row in column.rows}
+        if theirs and max(ours) < ENOUGH * min(theirs):
+            found.append(
+                f"{column.task}: {max(ours):,} documents here (a sample, or --limit), {min(theirs):,} in the published "
+                "rows: not the same set"
+            )
+    return found
+
+
+def _published(column: Column) -> tuple[Published, ...]:
+    return published_for(config_of(column), column.condition or None)
 
 
 def table(board: Board, analysis: Analysis, metric: str) -> list[TableRow]:
@@ -124,8 +150,10 @@ def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int,
     lines = [f"# {_escape(title)}", "", method(resamples=resamples, seed=seed), ""]
     for board, analysis in boards:
         lines += [f"## {_escape(board.name)}", ""]
-        for text in [*board.warnings, *analysis.notes]:
+        for text in warnings(board, analysis):
             lines += [f"> **Warning:** {_escape(text)}", ""]
+        for text in published_notes(board):
+            lines += [_escape(text), ""]
         for metric in board.metrics:
             lines += _markdown_table(board, analysis, metric)
         lines += _markdown_pairs(analysis.pairs)
