@@ -85,14 +85,17 @@ def published_notes(board: Board) -> list[str]:
 def warnings(board: Board, analysis: Analysis) -> list[str]:
     """What a reader must know before the numbers; numbers beside published ones must be of a set of that size."""
     found = [*board.warnings, *analysis.notes]
+    fewer: dict[tuple[int, int], list[str]] = {}
     for column in board.columns:
         theirs = {row.documents for row in _published(column)}
         ours = {row.result.n for row in column.rows}
         if theirs and max(ours) < ENOUGH * min(theirs):
-            found.append(
-                f"{column.task}: {max(ours):,} documents here (a sample, or --limit), {min(theirs):,} in the published "
-                "rows: not the same set"
-            )
+            fewer.setdefault((max(ours), min(theirs)), []).append(column.task)
+    found += [
+        f"{', '.join(tasks)}: {ours:,} documents here (a sample, or --limit), {theirs:,} in the published rows: not "
+        "the same set"
+        for (ours, theirs), tasks in fewer.items()
+    ]
     return found
 
 
