@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.models.files import UNFINISHED
 
 NEEDED_KEYS = ("results", "configs", "n-samples", "config")
-# `compare` writes a task's folder under this name before it puts it in place.
-UNFINISHED = ".unfinished-"
 # The harness's own name of "no filter".
 NO_FILTER = "none"
 

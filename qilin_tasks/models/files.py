@@ -7,6 +7,9 @@ import os
 import tempfile
 from pathlib import Path
 
+#: How the name of a task's folder begins until its files are all there and it is put in place.
+UNFINISHED = ".unfinished-"
+
 
 def write_whole(path: Path, text: str) -> None:
     """Write UTF-8 text under a temporary name in the same folder, then rename it into place."""

@@ -29,7 +29,7 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import setup_logging
 
 from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.models.files import write_whole
+from qilin_tasks.models.files import UNFINISHED, write_whole
 from qilin_tasks.models.harness_tasks import task_manager
 from qilin_tasks.models.response_store import ResponseStore
 from qilin_tasks.models.secrets import redact, resolve
@@ -163,8 +163,8 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     """Ask, score and write one task; the folder of the task appears whole. Raises what the task raises."""
     task, folder = planned["name"], Path(job["folder"])
     arguments = redact(job["args"])
-    tracker = EvaluationTracker(output_path=str(folder / f".unfinished-{task}"))
-    shutil.rmtree(folder / f".unfinished-{task}", ignore_errors=True)
+    tracker = EvaluationTracker(output_path=str(folder / f"{UNFINISHED}{task}"))
+    shutil.rmtree(folder / f"{UNFINISHED}{task}", ignore_errors=True)
     # Model arguments in the metadata let a task check its prompts against the model's length.
     metadata = {**arguments, **job["metadata"]}
     results = lm_eval.simple_evaluate(
@@ -192,12 +192,12 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     general.model_source, general.model_name, general.model_name_sanitized = job["backend"], job["name"], "files"
     tracker.save_results_aggregated(results=results, samples=samples)
     tracker.save_results_samples(task_name=task, samples=samples[task])
-    made = folder / f".unfinished-{task}" / "files"
+    made = folder / f"{UNFINISHED}{task}" / "files"
     # The tracker logs a failure to write and goes on.
     if len(list(made.glob("results_*.json"))) != 1 or len(list(made.glob("samples_*.jsonl"))) != 1:
         raise DataError(f"{made}: the harness could not write its files (disk full? see the log above)")
     made.replace(folder / task)
-    shutil.rmtree(folder / f".unfinished-{task}", ignore_errors=True)
+    shutil.rmtree(folder / f"{UNFINISHED}{task}", ignore_errors=True)
 
 
 def _check(results: Mapping[str, Any], samples: Mapping[str, Any], planned: Mapping[str, Any]) -> None:

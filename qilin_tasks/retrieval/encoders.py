@@ -107,8 +107,9 @@ class MeanPoolingEncoder:
         try:
             from transformers import AutoModel, AutoTokenizer
 
-            self._tokenizer = AutoTokenizer.from_pretrained(model)
             self._models = [AutoModel.from_pretrained(model).to(device).eval() for device in devices()]
+            # One each: a fast tokenizer can't be used by two threads at a time ("Already borrowed").
+            self._tokenizers = [AutoTokenizer.from_pretrained(model) for _ in self._models]
         except (ImportError, OSError, ValueError) as error:
             raise _failed(model, error) from error
         self._batch_size = batch_size
@@ -125,19 +126,20 @@ class MeanPoolingEncoder:
 
         def work(place: int) -> None:
             for chosen in batches[place :: len(self._models)]:
-                vectors[chosen] = self._means([texts[position] for position in chosen], self._models[place])
+                vectors[chosen] = self._means([texts[position] for position in chosen], place)
 
         # A thread for each GPU: they wait for their own device most of the time.
         with ThreadPoolExecutor(max_workers=len(self._models)) as pool:
             list(pool.map(work, range(len(self._models))))
         return vectors
 
-    def _means(self, texts: list[str], model: Any) -> Vectors:
+    def _means(self, texts: list[str], place: int) -> Vectors:
         import torch
 
-        batch = self._tokenizer(
-            texts, padding=True, truncation=True, max_length=self._max_length, return_tensors="pt"
-        ).to(model.device)
+        model, tokenizer = self._models[place], self._tokenizers[place]
+        batch = tokenizer(texts, padding=True, truncation=True, max_length=self._max_length, return_tensors="pt").to(
+            model.device
+        )
         with torch.inference_mode():
             hidden = model(**batch).last_hidden_state
             mask = batch["attention_mask"].unsqueeze(-1).to(hidden.dtype)

@@ -11,6 +11,7 @@ from typing import Any
 from qilin_tasks.errors import DataError, unknown
 from qilin_tasks.sources import nq
 from qilin_tasks.sources.beir import RetrievalSet, assemble, read_beir
+from qilin_tasks.sources.sample import cache_roots
 from qilin_tasks.sources.squad import Paragraph, paragraphs_of_rows, read_squad
 
 SAMPLE = Path(__file__).resolve().parents[1] / "data" / "reqa_sample"
@@ -105,10 +106,7 @@ def _from_hub(
 
 def cache_folder() -> Path:
     """Where converted sets are kept: `reqa` below QILIN_TASKS_CACHE (default: `qilin-tasks` in the user's cache)."""
-    ours = os.environ.get("QILIN_TASKS_CACHE")
-    if ours:
-        return Path(ours).expanduser() / "reqa"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "qilin-tasks" / "reqa"
+    return cache_roots()[0] / "reqa"
 
 
 def _hub_rows(hub: str, config: str | None, *, split: str, revision: str | None) -> Iterable[Mapping[str, Any]]:

@@ -28,7 +28,8 @@ def sources() -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
-def _cache_roots() -> list[Path]:
+def cache_roots() -> list[Path]:
+    """Folders for what is made once, the preferred one first: QILIN_TASKS_CACHE alone where it is set."""
     base = os.environ.get("QILIN_TASKS_CACHE")
     if base:
         return [Path(base).expanduser()]
@@ -49,7 +50,7 @@ def sample_folder() -> Path:
         digest.update(name.encode() + b"\0" + content)
     name = f"sample-{digest.hexdigest()[:16]}"
     refusals = []
-    for root in _cache_roots():
+    for root in cache_roots():
         if _is_whole(root / name):
             return root / name
         try:
