@@ -26,7 +26,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_datasets_loads_each_config_from_the_folder(published: Path, tmp_path: Path) -> None:
     import datasets
 
-    from qilin_tasks.documents import build_dqa
+    from qilin_tasks.dqa.documents import build_dqa
     from qilin_tasks.settings import DQASettings
 
     loaded = datasets.load_dataset(str(published), "qilin_dqa_oracle", split="test", cache_dir=str(tmp_path)).to_list()

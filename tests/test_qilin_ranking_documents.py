@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.ranking_folder import recommendation_row, search_row, write_ranking
 
-from qilin_tasks.candidates.documents import build_ranking
-from qilin_tasks.candidates.okapi import okapi_scores
-from qilin_tasks.candidates.qrels_check import check_qrels
-from qilin_tasks.candidates.requests import Request, read_requests, shuffled
-from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
-from qilin_tasks.candidates.windows import merge, windows
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.runs import read_qrels
+from qilin_tasks.ranking.documents import build_ranking
+from qilin_tasks.ranking.okapi import okapi_scores
+from qilin_tasks.ranking.qrels_check import check_qrels
+from qilin_tasks.ranking.requests import Request, read_requests, shuffled
+from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings
+from qilin_tasks.ranking.windows import merge, windows
 from qilin_tasks.sources.qilin import open_qilin
+from qilin_tasks.sources.runs import read_qrels
 
 
 @pytest.fixture(scope="module")

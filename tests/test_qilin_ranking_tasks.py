@@ -12,13 +12,13 @@ import yaml
 from support.evaluation import ScriptedModel, evaluate, metric
 from support.ranking_folder import search_row, write_ranking
 
-from qilin_tasks.candidates.documents import build_ranking
-from qilin_tasks.candidates.settings import RankingSettings
 from qilin_tasks.errors import DataError
+from qilin_tasks.harness.baseline import QilinBaseline
 from qilin_tasks.metrics.ranking import QILIN_MEASURES
-from qilin_tasks.models.baseline import QilinBaseline
 from qilin_tasks.parsing.rankings import render_ranking
-from qilin_tasks.scoring.qilin_ranking import METRICS, score_listwise, score_pointwise
+from qilin_tasks.ranking.documents import build_ranking
+from qilin_tasks.ranking.scorer import METRICS, score_listwise, score_pointwise
+from qilin_tasks.ranking.settings import RankingSettings
 
 TASKS = [f"qilin_{kind}_{way}" for kind in ("search", "recommendation") for way in ("listwise", "pointwise")]
 LISTWISE, POINTWISE = "qilin_search_listwise", "qilin_search_pointwise"

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from qilin_tasks.pools import load_pool
+from qilin_tasks.reqa.pools import load_pool
+from qilin_tasks.reqa.rankings import Judged, score_rankings
+from qilin_tasks.reqa.ranks import best_rank, document_scores, rank_values
 from qilin_tasks.retrieval.bm25 import BM25
-from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
-from qilin_tasks.scoring.reqa_ranks import best_rank, document_scores, rank_values
 
 SCORES = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)
 
@@ -83,7 +83,7 @@ def test_vectorised_equals_plain(rows: list[tuple[list[int], Judged]]) -> None:
 def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [([(k % 5) + 1], Judged([1, 3], [0, 0, 1, 2, 2], [0])) for k in range(23)]
     whole = score_rankings([r for r, _ in rows], [j for _, j in rows])
-    monkeypatch.setattr("qilin_tasks.scoring.reqa_rankings._CHUNK", 4)
+    monkeypatch.setattr("qilin_tasks.reqa.rankings._CHUNK", 4)
     assert score_rankings([r for r, _ in rows], [j for _, j in rows]) == whole
 
 

@@ -16,14 +16,15 @@ from support.evaluation import ScriptedModel, evaluate, metric
 
 from qilin_tasks import tasks_folder
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.models.baseline import STRATEGIES, QilinBaseline
-from qilin_tasks.pools import load_pool
+from qilin_tasks.harness.baseline import STRATEGIES, QilinBaseline
+from qilin_tasks.reqa import reader as reqa_reader
+from qilin_tasks.reqa import scorer as reqa
+from qilin_tasks.reqa.documents import likelihood_documents
+from qilin_tasks.reqa.pools import load_pool
+from qilin_tasks.reqa.ranks import best_rank, document_scores
+from qilin_tasks.reqa.settings import LikelihoodSettings
 from qilin_tasks.retrieval.bm25 import BM25
-from qilin_tasks.scoring import reqa, reqa_reader
-from qilin_tasks.scoring.reqa_ranks import best_rank, document_scores
-from qilin_tasks.scoring.reqa_settings import LikelihoodSettings
 from qilin_tasks.sources.reqa import SETS
-from qilin_tasks.tasks.reqa_documents import likelihood_documents
 
 FAMILIES = ("reqa_xquad_en", "reqa_xquad_en_likelihood", "reqa_xquad_en_generate")
 READERS = tuple(f"reqa_xquad_en_reader_{context}" for context in ("na", "bm25", "oracle"))
@@ -93,7 +94,7 @@ def test_baselines_answer_every_family(sample: None, strategy: str) -> None:
 
 
 def test_a_task_reads_its_own_set_only(sample: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qilin_tasks import pools
+    from qilin_tasks.reqa import pools
 
     read: list[str] = []
     original = pools.read_set

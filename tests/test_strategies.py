@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from qilin_tasks.dqa.baselines import ANSWER_STRATEGIES, lead, reference
 from qilin_tasks.errors import SettingError
-from qilin_tasks.models.strategies import ANSWER_STRATEGIES, lead, reference
 
 
 def doc(*contents, **rest):

@@ -23,8 +23,8 @@ from test_upstream_sdist import SELECTED, names, source_distribution  # noqa: F4
 
 from qilin_tasks import tasks_folder
 from qilin_tasks.cli import main
+from qilin_tasks.dqa import scorer as package_dqa
 from qilin_tasks.errors import DataError, QilinTasksError
-from qilin_tasks.scoring import dqa as package_dqa
 from qilin_tasks.settings import BertScoreSettings
 from qilin_tasks.upstream.assemble import assemble
 from qilin_tasks.upstream.checkout import python, write_upstream
@@ -309,7 +309,7 @@ def test_names_that_two_modules_share_stay_apart() -> None:
 
 
 def test_a_method_whose_needs_are_not_taken() -> None:
-    template = '"""Doc."""\n\nimport re\n\n\nclass A:\n    # @take qilin_tasks.tasks.dqa.DQATask: {}\n    pass\n'
+    template = '"""Doc."""\n\nimport re\n\n\nclass A:\n    # @take qilin_tasks.harness.dqa_task.DQATask: {}\n    pass\n'
     with pytest.raises(DataError, match="strip_reasoning"):
         assemble(template.format("shown_response"))
     with pytest.raises(DataError, match="no method 'nothing'"):

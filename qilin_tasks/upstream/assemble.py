@@ -1,8 +1,8 @@
 """One Python file out of a template and the package's own definitions, so that there is no second version of them.
 
-A template is Python with markers. `# @take qilin_tasks.scoring.dqa: score` puts those definitions in its place, behind
+A template is Python with markers. `# @take qilin_tasks.dqa.scorer: score` puts those definitions in its place, behind
 all that they need and that is neither in the file yet nor defined by the template. Inside a class
-`# @take qilin_tasks.tasks.base.BatchScoredTask: apply_filters` takes methods, whose needs the template takes itself.
+`# @take qilin_tasks.harness.task.BatchScoredTask: apply_filters` takes methods, whose needs the template takes itself.
 `# @rename DataError=ValueError` lets another name stand for one of ours, which is then not taken; `# @drop SETTINGS`
 leaves members out of the classes that are taken.
 """

@@ -21,9 +21,9 @@ def read_documents(tasks: Sequence[str], *, metadata: Mapping[str, Any]) -> list
     """The documents of each task, as the task itself loads them. QilinTasksError where contexts or data are missing."""
     from tqdm import tqdm
 
-    from qilin_tasks.tasks import loading
+    from qilin_tasks.harness import task_manager as loading
 
-    manager = loading.task_manager({**metadata, **_WITHOUT_SCORING})
+    manager = loading.task_manager((), metadata={**metadata, **_WITHOUT_SCORING})
     configs = []
     for name in tqdm(tasks, desc="documents", unit="task", disable=len(tasks) < 2):
         task = loading.load(name, manager)

@@ -16,8 +16,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.published import published
-from qilin_tasks.results import TaskResult, read_results
+from qilin_tasks.results.published import published
+from qilin_tasks.results.reader import TaskResult, read_results
 
 PACKAGES = ("lm_eval", "transformers", "torch", "datasets", "rapidfuzz", "jieba")
 _KEPT = (

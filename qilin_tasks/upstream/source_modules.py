@@ -57,7 +57,7 @@ def source_module(name: str) -> SourceModule:
 
 
 def _without_module_aliases(text: str) -> str:
-    """`scoring.score(…)` after `from qilin_tasks.scoring import dqa as scoring` becomes an imported `score(…)`."""
+    """`scoring.score(…)` after `from qilin_tasks.dqa import scorer as scoring` becomes an imported `score(…)`."""
     for node in ast.parse(text).body:
         for item in imports_of(node) if isinstance(node, ast.ImportFrom) else ():
             target = f"{item.module}.{item.name}"
