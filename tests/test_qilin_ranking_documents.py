@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import evaluation
 from support.ranking_folder import recommendation_row, search_row, write_ranking
 
 from qilin_tasks.errors import DataError, SettingError
@@ -23,8 +23,8 @@ from qilin_tasks.sources.runs import read_qrels
 
 
 @pytest.fixture(scope="module")
-def defaults(repo: Path) -> dict[str, Any]:
-    return yaml.safe_load((repo / "lm_eval_tasks" / "qilin" / "_ranking_yaml").read_text())["dataset_kwargs"]
+def defaults() -> dict[str, Any]:
+    return evaluation.defaults("qilin/_ranking_yaml")
 
 
 def listwise(defaults: dict[str, Any], **changed: Any) -> ListwiseSettings:
