@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from qilin_tasks.compare import processes
-from qilin_tasks.compare.response_store import ResponseStore, request_keys
+from qilin_tasks.harness.response_store import ResponseStore, request_keys
 from qilin_tasks.compare.run import ended
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of

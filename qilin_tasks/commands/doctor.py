@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +10,9 @@ from typing import Any
 
 from qilin_tasks.doctor import environment
 from qilin_tasks.doctor.findings import Finding, as_json, failure, in_order
-from qilin_tasks.errors import QilinTasksError, SettingError
+from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.harness.backends import BACKENDS
+from qilin_tasks.harness.metadata import parse_settings
 
 DEFAULT_TASKS = "qilin_dqa"
 DESCRIPTION = """Check Python, packages, backend, accelerator, disk, our tasks in the harness, data, metric model and
@@ -21,7 +22,7 @@ fetched, as the run would; no weights are loaded and no GPU is opened."""
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the console script."""
-    parser = subparsers.add_parser("doctor", help="check everything before a GPU is started", description=DESCRIPTION)
+    parser = subparsers.add_parser("doctor", description=DESCRIPTION)
     parser.add_argument(
         "--tasks", nargs="+", default=[DEFAULT_TASKS], help=f"tasks or groups, as lm_eval's (default: {DEFAULT_TASKS})"
     )
@@ -31,9 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--model", metavar="PATH_OR_ID", help="the model to run, for its tokenizer and its context")
     parser.add_argument("--max_model_len", type=_positive, metavar="N", help="the context you will run with")
     parser.add_argument("--max_gen_toks", type=_positive, metavar="N", help="the answer length you will run with")
-    parser.add_argument(
-        "--backend", choices=sorted(environment.BACKENDS), help="the harness's --model; then it must be installed"
-    )
+    parser.add_argument("--backend", choices=sorted(BACKENDS), help="the harness's --model; then it must be installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -60,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
 def examine(args: argparse.Namespace) -> list[Finding]:
     """All findings, cheap ones first."""
     findings = [*environment.python_version(), *environment.packages(), *environment.backend(args.backend)]
-    if args.backend in (None, *environment.LOCAL):
+    if args.backend is None or BACKENDS[args.backend].local:
         findings += environment.accelerator()
-    if args.backend in (None, "vllm"):
+    if args.backend is None or "vllm" in BACKENDS[args.backend].packages:
         findings += environment.memory()
     if not in_order(findings):
         # What follows needs these packages, and would only repeat the same fault in worse words.
@@ -75,7 +74,7 @@ def examine(args: argparse.Namespace) -> list[Finding]:
         return [*findings, Finding("data", "warn", "not looked at: a download would fill the disk", "see above")]
     try:
         with _quiet("qilin_tasks", "lm_eval"):
-            return [*findings, *_of_tasks(args, parse_metadata(args.metadata))]
+            return [*findings, *_of_tasks(args, parse_settings(args.metadata, flag="--metadata"))]
     except QilinTasksError as error:
         return [*findings, failure("tasks", error)]
     except ImportError as error:
@@ -155,20 +154,3 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
         return findings
     lengths = {"max_model_len": args.max_model_len, "max_gen_toks": args.max_gen_toks}
     return [*findings, budget.context(requests, model, **lengths)]
-
-
-def parse_metadata(parts: list[str]) -> dict[str, Any]:
-    """lm-eval's `--metadata`: one JSON object, or `key=value` pairs separated by blanks or commas."""
-    text = " ".join(parts).strip()
-    if text.startswith("{"):
-        try:
-            return dict(json.loads(text))
-        except ValueError as error:
-            raise SettingError(f"--metadata {text!r}: not a JSON object ({error})") from None
-    metadata: dict[str, Any] = {}
-    for pair in (pair for part in parts for pair in part.split(",") if pair):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise SettingError(f"--metadata {pair!r}: write key=value, or one JSON object")
-        metadata[key] = value
-    return metadata

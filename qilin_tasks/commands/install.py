@@ -12,7 +12,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "install",
-        help="copy our tasks into lm_eval/tasks/",
         description="Copy our task folders into the lm_eval/tasks/ of the lm-eval that this Python imports, release or "
         "editable, so that plain `lm_eval --tasks qilin_dqa_oracle` finds them. Run it again after an upgrade.",
     )

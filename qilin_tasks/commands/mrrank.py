@@ -24,7 +24,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "mrrank",
-        help="train MrRank's fusion of several runs, or routing between them",
         description="Train on runs of a training split and its qrels; apply with `prepare` or `retrieve` --retriever "
         "mrrank|routing --ranker FILE --runs (the same retrievers, in the same order).",
     )

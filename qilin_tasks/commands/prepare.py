@@ -24,7 +24,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "prepare",
-        help="rank the notes for every query of a config",
         description="Rank Qilin's notes for every query of a config and write a run that tasks read with the setting "
         '`contexts`: --metadata \'{"contexts": "bm25.parquet"}\'. A run that was stopped goes on where it was.',
     )

@@ -5,14 +5,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from qilin_tasks.commands.compare import parse_settings
-
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the console script."""
-    parser = subparsers.add_parser(
-        "rescore", help="metrics again from the samples, without a model", description=__doc__
-    )
+    parser = subparsers.add_parser("rescore", description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="folders of compare, run or lm_eval with --log_samples")
     parser.add_argument(
         "--metadata", nargs="+", default=[], help="changed scoring settings: bertscore_model=… bertscore_layer=…"
@@ -27,6 +23,7 @@ def run(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from qilin_tasks.errors import unknown
+    from qilin_tasks.harness.metadata import parse_settings
     from qilin_tasks.results.reader import find_results
     from qilin_tasks.results.rescore import original, rescore, settings_for
 

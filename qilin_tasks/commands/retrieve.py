@@ -19,7 +19,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "retrieve",
-        help="rank any collection for any queries",
         description='Rank a collection (JSON lines {"id": …, "contents": …}) for topics (lines of id, tab, query).',
     )
     parser.add_argument("--corpus", type=Path, required=True, help="JSON lines with `id` and `contents`")

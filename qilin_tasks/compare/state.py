@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
-from qilin_tasks.compare.response_store import stored_count
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.files import write_whole
+from qilin_tasks.harness.response_store import stored_count
 from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
 
 FORMAT = 1

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from qilin_tasks.doctor.findings import Finding
+from qilin_tasks.harness.backends import BACKENDS, missing_packages
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -22,18 +23,6 @@ PYTHONS = ((3, 10), (3, 13))
 GIB = 1 << 30
 #: vLLM's default for `gpu_memory_utilization` (0.32, vllm/config/cache.py).
 VLLM_CPU_SHARE = 0.92
-
-#: The modules that each of the harness's backends imports, and the extra of this package that brings them.
-BACKENDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "vllm": (("vllm",), "vllm"),
-    "hf": (("torch", "transformers", "accelerate"), "hf"),
-    "local-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "local-chat-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "openai-chat-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "qilin-baseline": ((), ""),
-}
-#: The backends that generate in this process, on this machine's accelerator.
-LOCAL = ("vllm", "hf")
 
 
 def python_version() -> list[Finding]:
@@ -83,18 +72,17 @@ def packages(extra: str = "") -> list[Finding]:
 
 def backend(chosen: str | None) -> list[Finding]:
     """Whether the chosen backend can be imported; without a choice, which of them can, and at least one must."""
-    lacking = {name: [m for m in modules if not _importable(m)] for name, (modules, _) in BACKENDS.items()}
     if chosen is None:
-        there = [name for name, missing in lacking.items() if not missing and BACKENDS[name][0]]
+        there = [name for name, backend in BACKENDS.items() if backend.packages and not missing_packages(name)]
         if there:
             return [Finding("backends", "ok", f"{', '.join(there)} (name one with --backend to require it)")]
         fix = "pip install 'qilin-tasks[vllm]', or [hf], or [api] for a served model"
         return [Finding("backends", "fail", "no backend of the harness can run a language model here", fix)]
-    missing, extra = lacking[chosen], BACKENDS[chosen][1]
+    missing, extra = missing_packages(chosen), BACKENDS[chosen].extra
     if missing:
-        fix = f"pip install 'qilin-tasks[{extra}]'"
+        fix = f"pip install 'qilin-tasks[{extra}]'" if extra else f"pip install {' '.join(missing)}"
         return [Finding(f"backend {chosen}", "fail", f"{', '.join(missing)} not installed", fix)]
-    versions = [f"{module} {_version(module)}" for module in BACKENDS[chosen][0]]
+    versions = [f"{module} {_version(module)}" for module in BACKENDS[chosen].packages]
     return [Finding(f"backend {chosen}", "ok", ", ".join(versions) or "needs nothing")]
 
 

@@ -5,6 +5,7 @@ The adapters (`task_v04`, `task_v05`) hand over what their harness gives them an
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -29,6 +30,11 @@ logger = logging.getLogger(__name__)
 BYPASS = "bypass"
 #: The harness cuts everything before this marker itself, so that an answer and a cut-off reasoning look alike.
 THINK_END = "think_end_token"
+
+
+def setting_names(family_name: object) -> list[str]:
+    """The settings of a family, in order."""
+    return [field.name for field in dataclasses.fields(family(family_name, where="task").settings)]
 
 
 class View(dict[str, Any]):
