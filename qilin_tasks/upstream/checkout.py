@@ -52,8 +52,9 @@ def write_upstream(
 ) -> list[Path]:
     """Write the folders and their rows into a checkout; returns the folders, after the checkout's formatter ran.
 
-    `dataset`: the owner of the data sets on the hub, at commit `revision`, or a folder of `publish-docs`. Nothing is
-    written after an error: QilinTasksError for no checkout, for other files in the way, and for documents that lack.
+    `dataset`: the owner of the data sets on the hub, at commit `revision`, or a folder of `publish-docs`.
+    QilinTasksError, with nothing written, for no checkout, other files in the way and documents that lack; and, with
+    all written, for what the checkout's linter finds.
     """
     tasks = tasks_of(checkout)
     texts = {name: folder_files(FOLDERS[name], dataset=dataset, revision=revision) for name in names}

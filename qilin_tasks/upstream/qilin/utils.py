@@ -27,11 +27,19 @@ _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Me}]+", regex.V
 # NFKC is quadratic in a run of marks; Unicode's stream-safe format keeps 30.
 _MARK_RUN = regex.compile(r"(\p{M}{30})\p{M}+", regex.V1)
 
-# What models put around their reasoning: <think>, <seed:think>, [THINK], ...
-_REASONING = re.compile(
-    r"(?i:<(/?)(?:[a-z]{1,16}:)?(think|thinking|thought|reasoning)"
+# What models put around their reasoning: <think>, <seed:think>, [THINK], ...; not where
+# an answer quotes it.
+_REASONING = regex.compile(
+    r"(?<![`'\"“‘「])(?:"
+    r"(?i:<(?P<close>/?)(?:[a-z]{1,16}:)?(?P<name>think|thinking|thought|reasoning)"
     r"(?::[\w-]{1,32})?(?:\s+[^<>=]{1,64}=[^<>]{0,256}|\s*/)?\s*>)"
-    r"|\[(/?)(THINK)\]|<\|(?:START|(END))_(THINKING)\|>"
+    r"|\[(?P<close>/?)(?P<name>THINK)\]|◁(?P<close>/?)(?P<name>think)▷"
+    r"|<\|(?:START|(?P<close>END))_(?P<name>THINKING)\|>)"
+)
+# The final channel of OpenAI's harmony format, with its marks or decoded without them.
+_FINAL = re.compile(
+    r"(?s)(?:<\|channel\|>final<\|message\|>|\Aanalysis.*?assistantfinal)"
+    r"(.*?)(?:<\|(?:end|return)\|>|\Z)"
 )
 _WRAPPED = re.compile(r"\s*<answer>(.*?)(?:</answer>\s*)?\Z", re.DOTALL | re.IGNORECASE)
 
@@ -71,20 +79,23 @@ def valid_unicode(text):
 def answer_of(response):
     """The response without its reasoning; None where the reasoning was cut off."""
     text = valid_unicode(response or "")
+    if final := _FINAL.search(text):
+        return final[1].strip()
+    if "<|channel|>analysis" in text:
+        return None
     kept, end, block, found = "", 0, None, False
     for mark in _REASONING.finditer(text):
-        closing = bool(mark[1] or mark[3] or mark[5])
-        name = (mark[2] or mark[4] or mark[6]).lower()
-        if block is None:
-            # A chat template may have opened what is closed here.
-            kept = "" if closing else kept + text[end : mark.start()]
-            block = None if closing or mark[0].endswith("/>") else name
-            found = True
-        elif closing and name == block:
+        close, name = mark["close"], mark["name"].lower()
+        if block is None and close and not found and text[mark.end() :].strip():
+            kept = ""  # the chat template opened what is closed here
+        elif block is None:
+            kept += text[end : mark.start()]
+            block = None if close or mark[0].endswith("/>") else name
+        elif close and name == block:
             block = None
         else:
             continue
-        end = mark.end()
+        end, found = mark.end(), True
     if block is not None:
         return None
     answer = kept + text[end:]

@@ -1,0 +1,200 @@
+"""Upstream's static folders score as the package does: on the sample, on hostile answers, and on any text."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from support.evaluation import evaluate
+from support.upstream import fake_checkout, load_utils
+from support.upstream_run import Answers, run
+
+from qilin_tasks.metrics.bertscore import BertScorer
+from qilin_tasks.metrics.rouge_l import rouge_l
+from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.text.tokens import tokenize_chars
+from qilin_tasks.upstream.checkout import FOLDERS, write_upstream
+from qilin_tasks.upstream.documents import publish_documents
+
+DQA = ("qilin_dqa_na", "qilin_dqa_bm25", "qilin_dqa_bert", "qilin_dqa_oracle")
+HERE = Path(__file__).resolve().parents[1] / "qilin_tasks" / "upstream"
+BLOCKS = [
+    ("<think>", "</think>"), ("<THINK >", "</Think>"), ("<seed:think>", "</seed:think>"), ("<mm:think>", "</mm:think>"),
+    ("[THINK]", "[/THINK]"), ("<|START_THINKING|>", "<|END_THINKING|>"), ('<think lang="zh">', "</think>"),
+    ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"), ("<think:opensource>", "</think:opensource>"),
+]  # fmt: skip
+WORDS = st.text("好的a \n。\ud83d\u200b[]<>", max_size=6)
+HOSTILE = [
+    "",
+    " \n",
+    "\ud83d\ude00 \ud83d",
+    "e" + "\u0301" * 200,
+    "ＡＢＣ１２３ ｶﾞ ①",
+    "กำไร ខ្មែរ မြန်မာ",
+    "👩\u200d👩\ufe0f",
+    "\x00\x85\u2028",
+    "iPhone15 3.5",
+    "_" * 99,
+]
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Every folder, over the sample's documents."""
+    documents = tmp_path_factory.mktemp("documents")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QILIN_DATA", "sample")
+        for folder in FOLDERS.values():
+            publish_documents(documents, folder.data, metadata={})
+    folder = fake_checkout(tmp_path_factory.mktemp("checkout"))
+    write_upstream(folder, list(FOLDERS), dataset=str(documents))
+    return folder / "lm_eval" / "tasks"
+
+
+@pytest.fixture(scope="module")
+def dqa() -> ModuleType:
+    return load_utils(HERE / "qilin" / "utils.py")
+
+
+@pytest.fixture(autouse=True)
+def without_bertscore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QILIN_BERTSCORE", "off")
+    monkeypatch.setenv("QILIN_DATA", "sample")
+
+
+def compared(checkout: Path, tasks: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Each document's sample from the package and from the folder, prompts and answers being equal."""
+    ours = evaluate(tasks, Answers(), log_samples=True)
+    theirs = run(str(checkout), tasks)
+    for task in tasks:
+        for key, value in theirs["results"][task].items():
+            if "stderr" not in key:
+                assert value == pytest.approx(ours["results"][task][key], abs=1e-12), (task, key)
+        pairs = list(zip(ours["samples"][task], theirs["samples"][task], strict=True))
+        assert len(pairs) >= 10
+        for mine, other in pairs:
+            assert [next(iter(arguments)) for arguments in mine["arguments"]] == other["prompts"]
+            assert mine["resps"] == other["resps"]
+            yield mine, other
+
+
+def test_answers_have_the_packages_values(checkout: Path) -> None:
+    seen = []
+    for mine, other in compared(checkout, DQA):
+        assert other["values"] == pytest.approx({name: mine[name] for name in other["values"]}, abs=1e-12)
+        seen.append(other["values"])
+    assert {"rouge_l", "empty_rate", "unfinished_reasoning_rate"} == seen[0].keys()
+    assert all(len({row[name] for row in seen}) > 1 for name in seen[0]), "the answers should differ in every metric"
+
+
+@given(st.text() | st.text("中文的。，abAB １\u0301\u200bกำ가ガｶﾞ️⃣"))
+@example("e" + "\u0301" * 5000)
+@example("ﷺ①½\u00adß\u0130")
+def test_any_text_has_the_packages_tokens(text: str) -> None:
+    tokenizer = load_utils(HERE / "qilin" / "utils.py").CharacterTokenizer()
+    assert tokenizer.tokenize(text) == tokenize_chars(text)
+
+
+def test_hostile_answers_have_the_packages_scores(dqa: ModuleType) -> None:
+    references = ["羽绒服可以机洗，选轻柔模式。", "The 3.5 cats, 猫猫!", "กำไร", "①"]
+    for reference in references:
+        for text in [*HOSTILE, *references, reference * 9, reference[::-1]]:
+            answer = strip_reasoning(text)
+            found = dqa.process_results({"reference": reference}, [[dqa.answer_of(text)]])
+            assert found["rouge_l"] == pytest.approx(rouge_l(answer.text, reference).f1, abs=1e-12)
+            assert found["empty_rate"] == float(not answer.text)
+
+
+@st.composite
+def responses(draw: st.DrawFn) -> str:
+    """Blocks of reasoning, then an answer or a block that was cut off; the prompt may have opened the first."""
+    text = ""
+    for number in range(draw(st.integers(0, 2))):
+        opening, closing = draw(st.sampled_from(BLOCKS))
+        inside = draw(WORDS) + draw(st.sampled_from(["", opening, "<think about it>"]))
+        text += f"{draw(WORDS) if number else ''}{opening}{inside}{closing}"
+    opened = draw(st.sampled_from(["", "想一想</think>好"])) if not text else ""
+    answer = draw(WORDS)
+    ends = [answer, f"<answer>{answer}</answer>\n", f"<answer>{answer}", f"<think/>{answer}", f"{answer}[THINK]想"]
+    return opened + text + draw(st.sampled_from(ends))
+
+
+@given(responses())
+def test_reasoning_is_taken_off_as_the_package_takes_it(text: str) -> None:
+    answer = strip_reasoning(text)
+    found = load_utils(HERE / "qilin" / "utils.py").answer_of(text)
+    assert (found is None, found or "") == (answer.unfinished, answer.text)
+
+
+@given(st.text("<think>/[THINK]◁▷`|_STARENDG channelfinalmessage好", max_size=60))
+def test_reasoning_of_any_text(text: str) -> None:
+    found = load_utils(HERE / "qilin" / "utils.py").answer_of(text)
+    assert found is None or found == found.strip()
+
+
+def test_reasoning_cases(dqa: ModuleType, shared: Path) -> None:
+    lines = (shared / "cases" / "reasoning.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [case for case in map(json.loads, lines) if not case["prompt_ends"]]
+    assert len(cases) >= 8
+    for case in cases:
+        found = dqa.answer_of(case["text"])
+        assert (found is None, found or "") == (case["unfinished"], case["answer"]), case["kind"]
+
+
+def test_bertscore_is_the_packages(dqa: ModuleType, minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from bert_score import BERTScorer
+
+    scorer = BERTScorer(model_type=str(minilm), num_layers=4)
+    monkeypatch.setattr(dqa, "bert_scorer", lambda: scorer)
+    references = ["The cat sat on the mat.", "小红书的笔记 note", "Where is the station?", "x", "a long " * 400]
+    answers = [
+        "A cat sat.",
+        "",
+        "<think>x",
+        "¿",
+        "[1]",
+        "b",
+        "<think>?</think>笔记",
+        "a long text",
+        *references,
+        *HOSTILE,
+    ]
+    random.Random(1).shuffle(answers)
+    package = BertScorer(model=str(minilm), layer=4, device="cpu")
+    for reference in references:
+        ours = package.score([strip_reasoning(text).text for text in answers], [reference] * len(answers)).f1
+        theirs = [
+            dqa.process_results({"reference": reference}, [[dqa.answer_of(text)]])["bertscore_f1"] for text in answers
+        ]
+        assert theirs == pytest.approx(ours, abs=1e-6)
+
+
+def test_the_value_of_repeats_is_their_mean(dqa: ModuleType) -> None:
+    doc = {"reference": "苹果很甜。"}
+    answers = ["苹果很甜。", "苹果", "", None]
+    single = [dqa.process_results(doc, [[answer]]) for answer in answers]
+    assert [row["rouge_l"] for row in single] == pytest.approx([1.0, 2 * 1.0 * 0.5 / 1.5, 0.0, 0.0], abs=1e-12)
+    for results in ([answers], answers):
+        found = dqa.process_results(doc, results)
+        assert found["rouge_l"] == pytest.approx((1.0 + 2 / 3) / 4, abs=1e-12)
+        assert (found["empty_rate"], found["unfinished_reasoning_rate"]) == (0.5, 0.25)
+
+
+def test_without_the_package_bertscore_is_left_out_with_a_warning(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    utils = load_utils(HERE / "qilin" / "utils.py")
+    monkeypatch.setitem(__import__("sys").modules, "bert_score", None)
+    assert "bertscore_f1" not in utils.process_results({"reference": "a"}, [["a"]]) and not caplog.records
+    monkeypatch.delenv("QILIN_BERTSCORE")
+    utils.bert_scorer.cache_clear()
+    for _ in range(2):
+        assert "bertscore_f1" not in utils.process_results({"reference": "a"}, [["a"]])
+    assert [record.message for record in caplog.records] == ["No bertscore_f1: `pip install bert-score` to have it."]
