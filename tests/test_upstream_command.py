@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.upstream import fake_checkout, load_utils, tree
+from support.upstream import fake_checkout, tree
 
 from qilin_tasks.cli import main
 from qilin_tasks.errors import DataError, QilinTasksError
@@ -19,7 +19,7 @@ from qilin_tasks.upstream.hosted import HOSTED
 from qilin_tasks.upstream.task_table import with_row
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-LINES = {"qilin": 200}
+LINES = {"qilin": 200, "qilin_ranking": 200}
 STATIC = {name: Path(str(files("qilin_tasks.upstream").joinpath(name))) for name in FOLDERS}
 
 
@@ -44,16 +44,17 @@ def test_nothing_optional_and_nothing_of_ours_is_imported_at_the_top(name: str) 
 
 @pytest.mark.parametrize("name", FOLDERS)
 def test_yaml_holds_deltas_and_few_metrics(name: str) -> None:
-    (base,) = STATIC[name].glob("_*_yaml")
-    text = base.read_text(encoding="utf-8")
-    metrics = re.findall(r"^  - metric: (\S+)$", text, re.MULTILINE)
-    directions = re.findall(r"^    higher_is_better: (\w+)$", text, re.MULTILINE)
-    assert len(directions) == len(metrics) and set(directions) <= {"true", "false"}
-    rates = [metric for metric in metrics if metric.endswith("_rate")]
-    assert len(rates) <= 2
+    bases = {path.name: path.read_text(encoding="utf-8") for path in STATIC[name].glob("_*_yaml")}
+    for base, text in bases.items():
+        metrics = re.findall(r"^  - metric: (\S+)$", text, re.MULTILINE)
+        directions = re.findall(r"^    higher_is_better: (\w+)$", text, re.MULTILINE)
+        assert len(directions) == len(metrics) <= 6 and set(directions) <= {"true", "false"}
+        rates = [metric for metric in metrics if metric.endswith("_rate")]
+        # Nothing can be wrong with a ranking that the harness makes of likelihoods.
+        assert len(rates) == (0 if base == "_pointwise_yaml" else 2)
     for path in STATIC[name].glob("*.yaml"):
         config = path.read_text(encoding="utf-8")
-        assert f"include: {base.name}\n" in config and "aggregate_metric_list" not in config
+        assert config.split("\n")[0].removeprefix("include: ") in bases and "aggregate_metric_list" not in config
         assert not re.search(r"[ \t]$", config, re.MULTILINE)
 
 
@@ -68,16 +69,16 @@ def test_the_data_sets_of_the_folders_hold_what_their_yaml_names() -> None:
 def test_owner_and_revision_are_filled_in(name: str, tmp_path: Path) -> None:
     checkout = fake_checkout(tmp_path)
     (folder,) = write_upstream(checkout, [name], dataset="someone", revision=COMMIT)
-    (base,) = folder.glob("_*_yaml")
-    head = base.read_text(encoding="utf-8")
+    bases = list(folder.glob("_*_yaml"))
     data = f"someone/{FOLDERS[name].data}"
-    assert head.startswith(f"dataset_path: {data}\ndataset_kwargs:\n  revision: {COMMIT}\n")
+    for base in bases:
+        head = base.read_text(encoding="utf-8")
+        assert head.startswith(f"dataset_path: {data}\ndataset_kwargs:\n  revision: {COMMIT}\n")
     assert f"`{data}`" in (folder / "README.md").read_text(encoding="utf-8")
     assert not [path for path, text in tree(folder).items() if b"OWNER" in text or b"REVISION" in text]
     assert sorted(tree(folder)) == sorted(path.name for path in STATIC[name].iterdir() if path.is_file())
     write_upstream(checkout, [name], dataset="someone", replace=True)
-    assert "revision" not in base.read_text(encoding="utf-8")
-    load_utils(folder / "utils.py")
+    assert not any("revision" in base.read_text(encoding="utf-8") for base in bases)
 
 
 def test_only_the_folder_and_one_row_change(tmp_path: Path) -> None:
@@ -190,8 +191,8 @@ def test_the_readme_follows_upstreams_template(name: str) -> None:
     positions = [lines.index(heading) for heading in [*headings, "### Checklist", "### Changelog"]]
     assert positions == sorted(positions)
     assert all(f"`{path.stem}`" in text for path in STATIC[name].glob("*.yaml"))
-    (base,) = STATIC[name].glob("_*_yaml")
-    for metric in re.findall(r"^  - metric: (\S+)$", base.read_text(encoding="utf-8"), re.MULTILINE):
+    yaml_text = "".join(path.read_text(encoding="utf-8") for path in STATIC[name].glob("_*_yaml"))
+    for metric in re.findall(r"^  - metric: (\S+)$", yaml_text, re.MULTILINE):
         assert f"`{metric}`" in text
     commands = re.findall(r"```bash\n(.*?)```", text, re.DOTALL)
     assert commands and all(line.startswith(("lm_eval run ", "  ")) for c in commands for line in c.splitlines())
@@ -201,11 +202,31 @@ def test_the_papers_rows_are_the_published_ones() -> None:
     from qilin_tasks.published import CONDITIONS, published_for
 
     text = (STATIC["qilin"] / "README.md").read_text(encoding="utf-8")
-    systems = {row.system for row in published_for("dqa", "na")}
-    for system in systems:
-        values = {
-            row.condition: row.values for c in CONDITIONS for row in published_for("dqa", c) if row.system == system
-        }
-        cells = [f"{values[c][m]:.3f}".lstrip("0") for m in ("rouge_l", "bertscore_f1") for c in CONDITIONS]
+    rows = {condition: {row.system: row.values for row in published_for("dqa", condition)} for condition in CONDITIONS}
+    for system in rows["na"]:
+        cells = [
+            f"{rows[condition][system][metric]:.3f}".lstrip("0")
+            for metric in ("rouge_l", "bertscore_f1")
+            for condition in CONDITIONS
+        ]
         assert f"| paper: {system} | {' | '.join(cells)} |" in text
-    assert text.count("| paper: ") == len(systems) == 5
+    assert text.count("| paper: ") == len(rows["na"]) == 5
+    text = (STATIC["qilin_ranking"] / "README.md").read_text(encoding="utf-8")
+    tables = [
+        {row.system: row.values for row in published_for(f"{name}_test")} for name in ("search", "recommendation")
+    ]
+    for system in tables[0]:
+        cells = [
+            f"{table[system][metric]:.4f}".lstrip("0")
+            for table in tables
+            for metric in ("mrr@10", "mrr@100", "map@10", "map@100")
+        ]
+        assert f"| paper: {system} | {' | '.join(cells)} |" in text
+    assert text.count("| paper: ") == len(tables[0]) == 5
+
+
+def test_the_ranking_parser_is_short() -> None:
+    lines = (STATIC["qilin_ranking"] / "utils.py").read_text(encoding="utf-8").splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("# One notation"))
+    end = next(n for n, line in enumerate(lines) if line.startswith("def ranking_of"))
+    assert end - start <= 100

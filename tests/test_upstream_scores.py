@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from support.evaluation import evaluate
 from support.upstream import fake_checkout, load_utils
 from support.upstream_run import Answers, run
+from test_parse_rankings import OUTPUTS
 
 from qilin_tasks.metrics.bertscore import BertScorer
 from qilin_tasks.metrics.rouge_l import rouge_l
@@ -69,9 +70,11 @@ def without_bertscore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QILIN_DATA", "sample")
 
 
-def compared(checkout: Path, tasks: tuple[str, ...]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def compared(
+    checkout: Path, tasks: tuple[str, ...], metadata: dict[str, int] | None = None
+) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Each document's sample from the package and from the folder, prompts and answers being equal."""
-    ours = evaluate(tasks, Answers(), log_samples=True)
+    ours = evaluate(tasks, Answers(), log_samples=True, metadata=metadata)
     theirs = run(str(checkout), tasks)
     for task in tasks:
         for key, value in theirs["results"][task].items():
@@ -92,6 +95,81 @@ def test_answers_have_the_packages_values(checkout: Path) -> None:
         seen.append(other["values"])
     assert {"rouge_l", "empty_rate", "unfinished_reasoning_rate"} == seen[0].keys()
     assert all(len({row[name] for row in seen}) > 1 for name in seen[0]), "the answers should differ in every metric"
+
+
+LISTWISE = ("qilin_search_listwise", "qilin_recommendation_listwise")
+POINTWISE = ("qilin_search_pointwise", "qilin_recommendation_pointwise")
+ONE_PROMPT = {"window": 400}
+
+
+def test_written_rankings_have_the_packages_values(checkout: Path) -> None:
+    seen = []
+    for mine, other in compared(checkout, LISTWISE, metadata=ONE_PROMPT):
+        assert other["values"] == pytest.approx({name: mine[name] for name in other["values"]}, abs=1e-12)
+        seen.append(other["values"])
+    assert len(seen[0]) == 6 and len({row["valid_rate"] for row in seen}) == 2
+
+
+def test_rankings_by_likelihood_have_the_packages_values(checkout: Path) -> None:
+    ours = evaluate(POINTWISE, Answers(), metadata=ONE_PROMPT)
+    theirs = run(str(checkout), POINTWISE)
+    for task in POINTWISE:
+        assert len(theirs["results"][task]) == 4
+        for key, value in theirs["results"][task].items():
+            assert value == pytest.approx(ours["results"][task][key], abs=1e-12)
+            assert 0 < value < 1
+
+
+def test_equal_likelihoods_leave_the_shown_order() -> None:
+    utils = ranking_utils()
+    rows = [(7, -0.0, place, place == 2, 1) for place in (3, 1, 2)]
+    rows += [(8, float(place), place, place == 3, 2) for place in (1, 2, 3)]
+    assert utils.mrr_10(rows) == pytest.approx((1 / 2 + 1 / 3) / 2, abs=1e-12)
+    assert utils.map_10(rows) == pytest.approx((1 / 2 + 1 / 3 / 2) / 2, abs=1e-12)
+    doc = {"doc_key": 7, "place": 1, "clicked": True, "n_relevant": 1}
+    infinite = [(float("-inf"), False), (float("-inf"), False)]
+    assert utils.process_pointwise(doc, infinite)["mrr@10"] == (7, 0.0, 1, True, 1)
+
+
+def ranking_utils() -> ModuleType:
+    import lm_eval.tasks
+
+    if str(HERE) not in lm_eval.tasks.__path__:
+        lm_eval.tasks.__path__.append(str(HERE))
+    return load_utils(HERE / "qilin_ranking" / "utils.py")
+
+
+def test_written_forms_are_read_as_the_package_reads_them() -> None:
+    """Its own table of outputs; what differs is listed, and the benchmark measures it on a model's answers."""
+    utils = ranking_utils()
+    differ = []
+    for text, n, ids in OUTPUTS:
+        ranking = utils.ranking_of(text, n)
+        found = dict.fromkeys(i for i in utils.ids_in(ranking or "") if 1 <= i <= n)
+        if tuple(found) != ids:
+            differ.append(text)
+    assert len(differ) <= 0.05 * len(OUTPUTS), differ
+
+
+@given(
+    st.permutations(range(1, 9)),
+    st.sampled_from([" > ", ">", ", ", "\n", "、", " -> "]),
+    st.sampled_from(["[{}]", "【{}】", "{}"]),
+)
+def test_any_order_is_read_back(ids: list[int], separator: str, form: str) -> None:
+    text = separator.join(form.format(i) for i in ids)
+    utils = ranking_utils()
+    assert utils.ids_in(utils.ranking_of(f"排序结果：\n{text}", 8)) == ids
+    doc = {"candidates": ids, "relevant": [ids[0]], "n_relevant": 1}
+    values = utils.score(doc, utils.ranking_of(text, 8))
+    assert values.pop("unfinished_reasoning_rate") == 0.0 and set(values.values()) == {1.0}
+
+
+@given(st.text("[]()0123456789>,.:;\n -排序ranke|①٣第名", max_size=80), st.integers(1, 9))
+def test_a_ranking_of_any_text(text: str, n: int) -> None:
+    utils = ranking_utils()
+    values = utils.score({"candidates": [0] * n, "relevant": [1], "n_relevant": 1}, utils.ranking_of(text, n))
+    assert all(0 <= value <= 1 for value in values.values())
 
 
 @given(st.text() | st.text("中文的。，abAB １\u0301\u200bกำ가ガｶﾞ️⃣"))

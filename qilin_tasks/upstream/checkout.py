@@ -30,6 +30,7 @@ FOLDERS = {
     folder.name: folder
     for folder in (
         Folder("qilin", "qilin-dqa", "Questions of Xiaohongshu users answered with and without retrieved notes."),
+        Folder("qilin_ranking", "qilin-ranking", "Xiaohongshu's search results and recommendations, ranked by clicks."),
     )
 }
 _OWNER = re.compile(r"[\w][\w.-]{0,95}")

@@ -60,7 +60,7 @@ def publish_documents(
     refuse_other_files(target, None, replace=replace)
     wanted = {key: tasks for key, tasks in chosen.configs.items() if configs is None or key in configs}
     progress = tqdm(wanted.items(), desc=name, unit="config", disable=len(wanted) < 2)
-    written = [read_config(key, tasks, metadata=metadata) for key, tasks in progress]
+    written = [read_config(key, tasks, metadata={**chosen.settings, **metadata}) for key, tasks in progress]
     with staging() as staged:
         place = staged.folder(target)
         for config in written:

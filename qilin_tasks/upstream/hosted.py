@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from qilin_tasks.errors import SettingError, unknown
 
@@ -22,7 +22,8 @@ class Licence:
 class Hosted:
     """One repository on the hub. `configs`: its configs, each with the tasks that ask about its documents.
 
-    The first task of a config writes it. `sources` are the hub ids that the texts come from.
+    The first task of a config writes it, with `settings` over those of the YAML. `sources` are the hub ids that the
+    texts come from.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Hosted:
     task_categories: tuple[str, ...]
     sources: tuple[str, ...]
     configs: Mapping[str, tuple[str, ...]]
+    settings: Mapping[str, int] = field(default_factory=dict)
 
 
 _QILIN = Licence(
@@ -79,6 +81,8 @@ HOSTED = {
             configs={
                 name: (f"qilin_{name}_listwise", f"qilin_{name}_pointwise") for name in ("search", "recommendation")
             },
+            # Upstream asks about a request in one prompt, however long its list: no exposed list is as long as this.
+            settings={"window": 400},
         ),
         Hosted(
             name="reqa-by-sa-4",
