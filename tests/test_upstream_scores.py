@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -265,14 +266,26 @@ def test_the_value_of_repeats_is_their_mean(dqa: ModuleType) -> None:
         assert (found["empty_rate"], found["unfinished_reasoning_rate"]) == (0.5, 0.25)
 
 
-def test_without_the_package_bertscore_is_left_out_with_a_warning(
+def test_without_its_package_or_model_bertscore_is_left_out_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
+    import bert_score
+
+    def not_to_be_had(**kwargs: Any) -> None:
+        assert kwargs == {"model_type": "bert-base-chinese", "num_layers": 8}
+        raise OSError("We couldn't connect to 'https://huggingface.co'")
+
     utils = load_utils(HERE / "qilin" / "utils.py")
-    monkeypatch.setitem(__import__("sys").modules, "bert_score", None)
-    assert "bertscore_f1" not in utils.process_results({"reference": "a"}, [["a"]]) and not caplog.records
+    doc = {"reference": "a"}
+    assert "bertscore_f1" not in utils.process_results(doc, [["a"]]) and not caplog.records
     monkeypatch.delenv("QILIN_BERTSCORE")
-    utils.bert_scorer.cache_clear()
-    for _ in range(2):
-        assert "bertscore_f1" not in utils.process_results({"reference": "a"}, [["a"]])
-    assert [record.message for record in caplog.records] == ["No bertscore_f1: `pip install bert-score` to have it."]
+    monkeypatch.setattr(bert_score, "BERTScorer", not_to_be_had)
+    for module, reason in ((bert_score, "couldn't connect"), (None, "bert_score")):
+        monkeypatch.setitem(sys.modules, "bert_score", module)
+        utils.bert_scorer.cache_clear()
+        for _ in range(2):
+            assert utils.process_results(doc, [["a"]])["rouge_l"] == 1.0
+            assert "bertscore_f1" not in utils.process_results(doc, [["a"]])
+        (record,) = caplog.records
+        assert "bertscore_f1 is left out" in record.message and reason in record.message
+        caplog.clear()
