@@ -21,7 +21,7 @@ from pathlib import Path
 from bm25_corpus import FirstNotes, queries
 
 from qilin_tasks.retrieval.corpus_bm25 import search_corpus
-from qilin_tasks.runs import read_run
+from qilin_tasks.sources.runs import read_run
 
 
 def write_collection(corpus: FirstNotes, folder: Path) -> None:

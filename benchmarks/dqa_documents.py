@@ -35,9 +35,9 @@ def scan(folder: Path) -> dict[str, float]:
 def documents(folder: Path) -> dict[str, float]:
     """The documents of the four tasks, as the task's own loader gives them to the harness."""
     from lm_eval.tasks._yaml_loader import load_yaml
+    from qilin_tasks.harness.dqa_task import load
 
     from qilin_tasks import tasks_folder
-    from qilin_tasks.tasks.dqa import load
 
     os.environ["QILIN_DATA"] = str(folder)
     start, total = time.perf_counter(), 0

@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from qilin_tasks.results.stats import percentile_interval, resampled_means
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.retrieval.dense_search import search_vectors
 from qilin_tasks.retrieval.encoders import load_encoder
 from qilin_tasks.retrieval.fusion import reciprocal_rank_fusion, weighted_sum
 from qilin_tasks.retrieval.routing import reciprocal_rank
-from qilin_tasks.stats import percentile_interval, resampled_means
 
 
 def main() -> None:

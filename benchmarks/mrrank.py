@@ -19,13 +19,13 @@ from typing import Any
 
 import numpy as np
 
+from qilin_tasks.results.stats import percentile_interval, resampled_means
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.retrieval.dense_search import search_vectors
 from qilin_tasks.retrieval.encoders import SentenceTransformersEncoder
 from qilin_tasks.retrieval.fusion import reciprocal_rank_fusion, weighted_sum
 from qilin_tasks.retrieval.mrrank import train_ranknet
 from qilin_tasks.retrieval.routing import reciprocal_rank, train_router
-from qilin_tasks.stats import percentile_interval, resampled_means
 
 Ranking = list[tuple[Any, float]]
 

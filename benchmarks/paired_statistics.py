@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from qilin_tasks.stats import compare_systems
+from qilin_tasks.results.stats import compare_systems
 
 
 def main() -> None:

@@ -33,8 +33,8 @@ def main() -> None:
     args = parser.parse_args()
     os.environ["QILIN_DATA"] = args.data
 
-    from qilin_tasks.models.vllm_prefix import PrefixCachedVLLM
-    from qilin_tasks.tasks.loading import load, task_manager
+    from qilin_tasks.harness.task_manager import load, task_manager
+    from qilin_tasks.harness.vllm_prefix import PrefixCachedVLLM
 
     model = PrefixCachedVLLM(
         pretrained=args.model,

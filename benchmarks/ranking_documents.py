@@ -15,8 +15,8 @@ from pathlib import Path
 import yaml
 
 from qilin_tasks import tasks_folder
-from qilin_tasks.candidates.documents import build_ranking
-from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
+from qilin_tasks.ranking.documents import build_ranking
+from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings
 
 TASKS = {
     "qilin_search_listwise": (ListwiseSettings, "search_test"),

@@ -25,9 +25,9 @@ def main() -> int:
 
     import numpy as np
 
-    from qilin_tasks.pools import load_pool
+    from qilin_tasks.reqa.pools import load_pool
+    from qilin_tasks.reqa.ranks import best_rank, document_scores, rank_values
     from qilin_tasks.retrieval.bm25 import BM25
-    from qilin_tasks.scoring.reqa_ranks import best_rank, document_scores, rank_values
 
     start = time.perf_counter()
     pool = load_pool(arguments.set, spec=arguments.data)

@@ -35,7 +35,7 @@ def main() -> int:
     from lm_eval.tasks import TaskManager
 
     from qilin_tasks import tasks_folder
-    from qilin_tasks.models.vllm_prefix import PrefixCachedVLLM
+    from qilin_tasks.harness.vllm_prefix import PrefixCachedVLLM
 
     def requests(direction: str) -> list[Any]:
         name = f"reqa_{arguments.set}_likelihood"

@@ -26,8 +26,8 @@ def main() -> int:
     parser.add_argument("--rankings", type=int, default=100_000)
     arguments = parser.parse_args()
 
-    from qilin_tasks.pools import build_pool
-    from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
+    from qilin_tasks.reqa.pools import build_pool
+    from qilin_tasks.reqa.rankings import Judged, score_rankings
     from qilin_tasks.sources.reqa import read_set
     from qilin_tasks.sources.squad import Answer, Paragraph, Question
 

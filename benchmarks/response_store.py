@@ -56,9 +56,9 @@ def main() -> None:
 
     from lm_eval.api.registry import get_model
 
-    from qilin_tasks.models.response_store import ResponseStore
-    from qilin_tasks.models.stored import StoredLM
-    from qilin_tasks.models.vllm_stream import stream
+    from qilin_tasks.compare.response_store import ResponseStore
+    from qilin_tasks.harness.stored import StoredLM
+    from qilin_tasks.harness.vllm_stream import stream
 
     backend = get_model("vllm").create_from_arg_obj(
         {

@@ -12,8 +12,6 @@ from typing_extensions import Self
 
 from qilin_tasks.errors import SettingError, unknown
 
-CONTEXTS = ("na", "bm25", "bert", "oracle")
-ANSWERS = ("all", "engaged")
 SWITCH = ("on", "off")
 
 
@@ -70,41 +68,3 @@ class Settings:
         if isinstance(value, bool) or not math.isfinite(number) or (whole and not number.is_integer()):
             raise SettingError(f"{name} {value!r}: must be {'a whole number' if whole else 'a number'}")
         return int(number) if whole else number
-
-
-@dataclass(frozen=True)
-class BertScoreSettings(Settings):
-    """How BERTScore is computed; shared by every task that reports it."""
-
-    bertscore: str
-    bertscore_model: str
-    bertscore_layer: int
-    bertscore_device: str
-    bertscore_batch_size: int
-
-    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {"bertscore": SWITCH}
-    MINIMUM: ClassVar[Mapping[str, int]] = {"bertscore_layer": 1, "bertscore_batch_size": 1}
-
-
-@dataclass(frozen=True)
-class DQASettings(BertScoreSettings):
-    """Settings of `qilin_dqa_*`; `note_chars` (of a note) and `context_chars` (of all notes) are code points."""
-
-    context: str
-    contexts: str | None
-    top_k: int
-    note_chars: int
-    context_chars: int
-    answers: str
-
-    CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        "context": CONTEXTS,
-        "answers": ANSWERS,
-        **BertScoreSettings.CHOICES,
-    }
-    MINIMUM: ClassVar[Mapping[str, int]] = {
-        "top_k": 1,
-        "note_chars": 20,
-        "context_chars": 20,
-        **BertScoreSettings.MINIMUM,
-    }

@@ -68,7 +68,7 @@ def run(name: str, command: list[str]) -> float:
 
 def table(names: list[str]) -> str:
     """Markdown: one row for a model under a condition, metrics with their standard errors."""
-    from qilin_tasks.results import TaskResult, find_results
+    from qilin_tasks.results.reader import TaskResult, find_results
 
     rows = [["model", "context", "n", *COLUMNS]]
     for name in names:

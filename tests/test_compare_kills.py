@@ -20,8 +20,8 @@ import pytest
 from support.comparing import arguments, main, start
 from support.openai_server import ChatServer, chat_server
 
-from qilin_tasks.models.response_store import request_key
-from qilin_tasks.results import find_results, iter_samples
+from qilin_tasks.compare.response_store import request_key
+from qilin_tasks.results.reader import find_results, iter_samples
 
 KILLS = int(os.environ.get("QILIN_KILLS", "3"))
 MODELS = 5

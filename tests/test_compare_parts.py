@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from qilin_tasks.compare import processes
+from qilin_tasks.compare.response_store import ResponseStore, request_keys
 from qilin_tasks.compare.run import ended
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing, time_left
 from qilin_tasks.errors import SettingError
-from qilin_tasks.models.response_store import ResponseStore, request_keys
-from qilin_tasks.models.stored import StoredLM
-from qilin_tasks.models.vllm_stream import can_stream, stream
+from qilin_tasks.harness.stored import StoredLM
+from qilin_tasks.harness.vllm_stream import can_stream, stream
 
 TASK = Planned("t", 10, 10, None, ("m",), 100, 50, 500)
 
@@ -133,7 +133,7 @@ def test_a_killed_worker_is_cleaned_up_after_and_reported(tmp_path: Path, monkey
 
 def test_a_worker_ends_when_its_parent_is_gone() -> None:
     code = (
-        "import time\nfrom qilin_tasks.models.runner import die_with_parent\n"
+        "import time\nfrom qilin_tasks.compare.worker import die_with_parent\n"
         "die_with_parent()\nprint('up', flush=True)\ntime.sleep(600)"
     )
     process = subprocess.Popen(
@@ -203,7 +203,7 @@ def test_answers_of_vllm_s_one_batch_are_on_disk_as_they_finish(
 ) -> None:
     from lm_eval.api.instance import Instance
 
-    from qilin_tasks.models import vllm_stream
+    from qilin_tasks.harness import vllm_stream
 
     monkeypatch.setattr(vllm_stream, "SECONDS_BETWEEN_WRITES", 0.0)
     asked = [Instance("generate_until", {}, (letter, {}), i) for i, letter in enumerate("abcda")]
@@ -269,7 +269,7 @@ def test_log_likelihoods_and_other_backends_are_left_alone(tmp_path: Path) -> No
 
 
 def test_a_lock_that_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qilin_tasks.models import runner
+    from qilin_tasks.compare import worker as runner
 
     monkeypatch.setattr(runner, "LOCK_SECONDS", 0.3)
     held, again = (runner.locked(tmp_path / "x.lock") for _ in range(2))

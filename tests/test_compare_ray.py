@@ -15,7 +15,7 @@ from qilin_tasks.compare.ray_cluster import _check_gpus, gpus_of
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Pair, Planned
 from qilin_tasks.errors import SettingError
-from qilin_tasks.results import find_results, iter_samples
+from qilin_tasks.results.reader import find_results, iter_samples
 
 
 def finish(process: subprocess.Popen[bytes]) -> tuple[int, str]:

@@ -12,7 +12,7 @@ from support.comparing import TASKS, arguments, main
 from support.openai_server import ChatServer, by_prompt, chat_server
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.results import find_results, iter_samples
+from qilin_tasks.results.reader import find_results, iter_samples
 
 KEY = "sk-this-key-must-never-be-written-1234567890"
 

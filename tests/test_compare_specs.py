@@ -7,9 +7,9 @@ import pytest
 import yaml
 
 from qilin_tasks.commands.compare import parse_settings
+from qilin_tasks.compare.secrets import is_secret, names_a_secret, redact, refuse_secrets, resolve, secret_values
 from qilin_tasks.compare.specs import ModelSpec, check_models, folder_fingerprint, read_models, shorthand
 from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.models.secrets import is_secret, names_a_secret, redact, refuse_secrets, resolve, secret_values
 
 KEY = "sk-abcdefghijklmnop1234"
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 
+from qilin_tasks.compare.response_store import ResponseStore, request_key, request_keys, stored_count
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.models.response_store import ResponseStore, request_key, request_keys, stored_count
-from qilin_tasks.models.stored import StoredLM
+from qilin_tasks.harness.stored import StoredLM
 
 IDENTITY = {"backend": "hf", "args": {"pretrained": "m"}}
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qilin_tasks.contexts import note_budgets, plain, show_notes, trim
+from qilin_tasks.text.notes import note_budgets, plain, show_notes, trim
 
 
 @pytest.mark.parametrize(

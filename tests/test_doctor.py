@@ -17,8 +17,8 @@ from qilin_tasks.commands import doctor
 from qilin_tasks.doctor import budget, environment
 from qilin_tasks.doctor.findings import Finding, as_json, in_order
 from qilin_tasks.errors import SettingError
-from qilin_tasks.harness import Harness
-from qilin_tasks.install import install
+from qilin_tasks.harness.install import install
+from qilin_tasks.harness.location import Harness
 
 
 @pytest.fixture(autouse=True)
@@ -26,7 +26,7 @@ def sample(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
     """The sample, and a harness into which nothing was installed, whatever the test run's own holds; its folder."""
     tasks = tmp_path_factory.mktemp("tasks")
     monkeypatch.setenv("QILIN_DATA", "sample")
-    monkeypatch.setattr("qilin_tasks.harness.find_harness", lambda: Harness("0.4.13", tasks))
+    monkeypatch.setattr("qilin_tasks.harness.location.find_harness", lambda: Harness("0.4.13", tasks))
     return tasks
 
 

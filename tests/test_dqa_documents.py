@@ -9,7 +9,7 @@ import pytest
 from support.dqa_folder import DQA_SCHEMA, dqa_row, real_notes, write_config, write_dqa, write_real_notes
 from test_settings import settings
 
-from qilin_tasks.documents import build_dqa, is_answered
+from qilin_tasks.dqa.documents import build_dqa, is_answered
 from qilin_tasks.errors import DataError, SettingError
 
 NOTES = [

@@ -8,8 +8,8 @@ import pytest
 from support.dqa_folder import dqa_row, write_dqa, write_real_notes
 from support.evaluation import ScriptedModel, evaluate, metric
 
+from qilin_tasks.dqa import scorer as scoring
 from qilin_tasks.errors import SettingError
-from qilin_tasks.scoring import dqa as scoring
 
 CONDITIONS = ("na", "bm25", "bert", "oracle")
 TASKS = [f"qilin_dqa_{condition}" for condition in CONDITIONS]
@@ -29,7 +29,7 @@ def sample(monkeypatch):
 
 
 def baseline(strategy):
-    from qilin_tasks.models.baseline import QilinBaseline
+    from qilin_tasks.harness.baseline import QilinBaseline
 
     return QilinBaseline(strategy=strategy)
 

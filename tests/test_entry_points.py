@@ -61,14 +61,14 @@ def test_a_metric_brings_its_aggregation_and_direction() -> None:
 
 
 def test_mean_of_best() -> None:
-    from qilin_tasks.tasks.components import mean_of_best
+    from qilin_tasks.harness.components import mean_of_best
 
     assert mean_of_best([("a", 0.5), ("b", 0.25), ("a", 1.0), ("b", 0.0)]) == (1.0 + 0.25) / 2
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1)), min_size=1))
 def test_mean_of_best_lies_between_the_mean_and_the_best(items: list[tuple[int, float]]) -> None:
-    from qilin_tasks.tasks.components import mean_of_best
+    from qilin_tasks.harness.components import mean_of_best
 
     values = [value for _, value in items]
     assert min(values) <= mean_of_best(items) <= max(values) + 1e-12

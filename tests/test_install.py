@@ -15,8 +15,8 @@ from support.harness_copies import HarnessCopy, editable, release
 
 from qilin_tasks import __version__, tasks_folder
 from qilin_tasks.errors import DependencyError
-from qilin_tasks.harness import find_harness
-from qilin_tasks.install import MANIFEST, InstallError, file_names, install, survey, task_folders, uninstall
+from qilin_tasks.harness.install import MANIFEST, InstallError, file_names, install, survey, task_folders, uninstall
+from qilin_tasks.harness.location import find_harness
 
 # What the harness lists, then the literal `lm_eval --tasks …`, in one process: importing it takes most of the time.
 LIST_AND_RUN = """

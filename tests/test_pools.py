@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.pools import Pool, build_document_pool, build_pool, load_pool
+from qilin_tasks.reqa.pools import Pool, build_document_pool, build_pool, load_pool
 from qilin_tasks.sources.beir import assemble
 from qilin_tasks.sources.reqa import SETS
 from qilin_tasks.sources.squad import Answer, Paragraph, Question

@@ -47,8 +47,8 @@ def front_matter(place: Path) -> dict[str, Any]:
 def test_datasets_loads_each_config_from_the_folder(published: Path, tmp_path: Path) -> None:
     import datasets
 
-    from qilin_tasks.documents import build_dqa
-    from qilin_tasks.settings import DQASettings
+    from qilin_tasks.dqa.documents import build_dqa
+    from qilin_tasks.dqa.settings import DQASettings
 
     place = str(published / "qilin-dqa")
     loaded = datasets.load_dataset(place, "oracle", split="test", cache_dir=str(tmp_path)).to_list()

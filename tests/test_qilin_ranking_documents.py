@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import evaluation
 from support.ranking_folder import recommendation_row, search_row, write_ranking
 
-from qilin_tasks.candidates.documents import build_ranking
-from qilin_tasks.candidates.okapi import okapi_scores
-from qilin_tasks.candidates.qrels_check import check_qrels
-from qilin_tasks.candidates.requests import Request, read_requests, shuffled
-from qilin_tasks.candidates.settings import ListwiseSettings, RankingSettings
-from qilin_tasks.candidates.windows import merge, windows
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.runs import read_qrels
+from qilin_tasks.ranking.documents import build_ranking
+from qilin_tasks.ranking.okapi import okapi_scores
+from qilin_tasks.ranking.qrels_check import check_qrels
+from qilin_tasks.ranking.requests import Request, read_requests, shuffled
+from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings
+from qilin_tasks.ranking.windows import merge, windows
 from qilin_tasks.sources.qilin import open_qilin
+from qilin_tasks.sources.runs import read_qrels
 
 
 @pytest.fixture(scope="module")
-def defaults(repo: Path) -> dict[str, Any]:
-    return yaml.safe_load((repo / "lm_eval_tasks" / "qilin" / "_ranking_yaml").read_text())["dataset_kwargs"]
+def defaults() -> dict[str, Any]:
+    return evaluation.defaults("qilin/_ranking_yaml")
 
 
 def listwise(defaults: dict[str, Any], **changed: Any) -> ListwiseSettings:

@@ -8,17 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from support.evaluation import ScriptedModel, evaluate, metric
+from support.evaluation import ScriptedModel, defaults, evaluate, metric
 from support.ranking_folder import search_row, write_ranking
 
-from qilin_tasks.candidates.documents import build_ranking
-from qilin_tasks.candidates.settings import RankingSettings
 from qilin_tasks.errors import DataError
+from qilin_tasks.harness.baseline import QilinBaseline
 from qilin_tasks.metrics.ranking import QILIN_MEASURES
-from qilin_tasks.models.baseline import QilinBaseline
 from qilin_tasks.parsing.rankings import render_ranking
-from qilin_tasks.scoring.qilin_ranking import METRICS, score_listwise, score_pointwise
+from qilin_tasks.ranking.documents import build_ranking
+from qilin_tasks.ranking.scorer import ListwiseScorer, PointwiseScorer
+from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings
 
 TASKS = [f"qilin_{kind}_{way}" for kind in ("search", "recommendation") for way in ("listwise", "pointwise")]
 LISTWISE, POINTWISE = "qilin_search_listwise", "qilin_search_pointwise"
@@ -29,9 +28,15 @@ def sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QILIN_DATA", "sample")
 
 
-def test_the_yaml_lists_the_metrics_of_the_code(repo: Path) -> None:
-    base = yaml.safe_load((repo / "lm_eval_tasks" / "qilin" / "_ranking_yaml").read_text())
-    assert [entry["metric"] for entry in base["metric_list"]] == [m for m in METRICS if m != "images_missing"]
+DEFAULTS = {**defaults("qilin/_ranking_yaml"), "config": "search_test"}
+
+
+def score_listwise(docs: list[dict[str, Any]], answers: list[list[Any]]) -> list[dict[str, float]]:
+    return ListwiseScorer(ListwiseSettings.from_metadata(DEFAULTS)).score(docs, answers)
+
+
+def score_pointwise(docs: list[dict[str, Any]], answers: list[list[Any]]) -> list[dict[str, float]]:
+    return PointwiseScorer(RankingSettings.from_metadata(DEFAULTS)).score(docs, answers)
 
 
 # Baselines, through the harness
@@ -240,7 +245,7 @@ def test_the_closed_forms_are_right() -> None:
 
 
 @pytest.fixture(scope="module")
-def thousand(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> list[dict[str, Any]]:
+def thousand(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """1,000 requests whose clicks fall on the first notes exposed, which also have the lowest ids."""
     chance = random.Random(11)
     rows = []
@@ -248,8 +253,7 @@ def thousand(tmp_path_factory: pytest.TempPathFactory, repo: Path) -> list[dict[
         notes = sorted(chance.sample(range(3000), chance.randint(20, 30)))
         rows.append(search_row(i, notes, notes[: chance.randint(1, 4)]))
     folder = write_ranking(tmp_path_factory.mktemp("thousand"), notes=3000, search=rows)
-    defaults = yaml.safe_load((repo / "lm_eval_tasks" / "qilin" / "_ranking_yaml").read_text())["dataset_kwargs"]
-    return build_ranking(RankingSettings.from_metadata({**defaults, "config": "search_test"}), spec=str(folder))
+    return build_ranking(RankingSettings.from_metadata(DEFAULTS), spec=str(folder))
 
 
 @pytest.mark.parametrize("way", ["listwise", "pointwise"])

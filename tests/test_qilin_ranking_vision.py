@@ -14,8 +14,8 @@ from support.covers import draw
 from support.evaluation import ScriptedModel, evaluate, metric
 from support.ranking_folder import search_row, write_ranking
 
-from qilin_tasks.candidates.images import Covers, usable_images
 from qilin_tasks.errors import DataError, QilinTasksError, SettingError
+from qilin_tasks.ranking.images import Covers, usable_images
 
 TASK = "qilin_search_vlm"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.harness import HarnessCopy, read_results, read_samples
 
-from qilin_tasks.scoring.qilin_ranking import METRICS
+from qilin_tasks.ranking.scorer import METRICS
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 

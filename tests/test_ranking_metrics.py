@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.metrics.hit_ranks import hit_ranks
+from qilin_tasks.metrics.hits import Hits, hit_ranks
 from qilin_tasks.metrics.ranking import (
     QILIN_MEASURES,
     RANKING_METRICS,
@@ -53,7 +53,7 @@ def test_hand_computed(ranking: str, relevant: str, measure: str, value: float) 
 
 
 def test_averaged_ties_give_fractional_ranks() -> None:
-    assert score_hits((2.5,), relevant=1, measures=["mrr@10"])["mrr@10"] == pytest.approx(0.4)
+    assert score_hits(Hits.of([(2.5,)], [1]), ["mrr@10"])["mrr@10"].tolist() == [pytest.approx(0.4)]
 
 
 @pytest.mark.parametrize("measure", ["mrr@0", "mrr", "mrr@x", "mpr@10", "mrr@١", "mrr@-1", ""])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.runs import read_qrels, read_run, write_run
+from qilin_tasks.sources.runs import read_qrels, read_run, write_run
 
 
 def test_a_written_run_is_read_back(tmp_path: Path) -> None:

@@ -19,16 +19,16 @@ from hypothesis import strategies as st
 from support.report_runs import DOCUMENTS, HOSTILE, make
 from support.runs import write_run
 
-from qilin_tasks import stats
 from qilin_tasks.commands import report as command
-from qilin_tasks.compare.scores import load_scores, short_table
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.collect import Board, boards_of, shown_document
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, _escape, published_notes, table, warnings
-from qilin_tasks.results import find_results
+from qilin_tasks.results import stats
+from qilin_tasks.results.reader import find_results
+from qilin_tasks.results.scores import load_scores, short_table
 
 RESAMPLES = 800
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qilin_tasks.models.prefix_cache import PrefixReads
+from qilin_tasks.harness.prefix_cache import PrefixReads
 
 BLOCK = 4
 REQUEST = st.tuples(st.lists(st.integers(0, 1), min_size=1, max_size=14), st.integers(0, 14)).map(

@@ -11,10 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import rankdata
 
-from qilin_tasks.pools import load_pool
+from qilin_tasks.metrics.metric import rows
+from qilin_tasks.reqa.pools import load_pool
+from qilin_tasks.reqa.rankings import CandidateRanks, Judged, candidate_ranks
+from qilin_tasks.reqa.ranks import best_rank, document_scores
+from qilin_tasks.reqa.scorer import METRICS, RankedSentences
 from qilin_tasks.retrieval.bm25 import BM25
-from qilin_tasks.scoring.reqa_rankings import Judged, score_rankings
-from qilin_tasks.scoring.reqa_ranks import best_rank, document_scores, rank_values
 
 SCORES = st.lists(st.integers(0, 4).map(float), min_size=1, max_size=12)
 
@@ -38,6 +40,25 @@ def test_a_constant_scorer_never_beats_chance(n: int, data: st.DataObject) -> No
 
 def test_document_scores_by_hand() -> None:
     assert document_scores(np.array([1.0, 3.0, 2.0, 0.5]), np.array([0, 0, 1, 2])).tolist() == [3.0, 2.0, 0.5]
+
+
+RANKED = ("mrr", "r@1", "r@5", "r@10", "doc_mrr")
+
+
+def values_of(ranks: dict[str, CandidateRanks], count: int) -> list[dict[str, float]]:
+    """The table's columns over ranks."""
+    batch = RankedSentences([{}] * count, ranks, [])
+    names = [name for name in METRICS if name.removesuffix("_repaired") in RANKED or name == "candidate_recall"]
+    return rows({name: METRICS[name].score(batch) for name in names})
+
+
+def score_rankings(rankings: list[list[int]], judged: list[Judged]) -> list[dict[str, float]]:
+    return values_of(candidate_ranks(rankings, judged), len(rankings))
+
+
+def rank_values(rank: float, document_rank: float) -> dict[str, float]:
+    ranks = CandidateRanks(np.array([rank]), np.array([document_rank]), np.array([True]))
+    return {name: values_of({"": ranks, "_repaired": ranks}, 1)[0][name] for name in RANKED}
 
 
 def test_rank_values_by_hand() -> None:
@@ -83,7 +104,7 @@ def test_vectorised_equals_plain(rows: list[tuple[list[int], Judged]]) -> None:
 def test_chunks_make_no_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [([(k % 5) + 1], Judged([1, 3], [0, 0, 1, 2, 2], [0])) for k in range(23)]
     whole = score_rankings([r for r, _ in rows], [j for _, j in rows])
-    monkeypatch.setattr("qilin_tasks.scoring.reqa_rankings._CHUNK", 4)
+    monkeypatch.setattr("qilin_tasks.reqa.rankings._CHUNK", 4)
     assert score_rankings([r for r, _ in rows], [j for _, j in rows]) == whole
 
 

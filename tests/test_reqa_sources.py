@@ -12,7 +12,7 @@ import datasets
 import pytest
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.pools import build_pool
+from qilin_tasks.reqa.pools import build_pool
 from qilin_tasks.sources import nq
 from qilin_tasks.sources.beir import assemble, read_beir
 from qilin_tasks.sources.nq import convert_nq, example_to_article

@@ -14,8 +14,8 @@ from support.runs import write_run
 
 from qilin_tasks.commands import rescore as command
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.rescore import original, rescore
-from qilin_tasks.results import TaskResult, find_results, iter_samples
+from qilin_tasks.results.reader import TaskResult, find_results, iter_samples
+from qilin_tasks.results.rescore import original, rescore
 
 
 def likelihood(request: Any) -> float:

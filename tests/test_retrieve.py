@@ -13,7 +13,7 @@ from qilin_tasks.commands import mrrank, retrieve, train_biencoder
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.retrieval.biencoder import triplets
 from qilin_tasks.retrieval.pipeline import Settings
-from qilin_tasks.runs import read_run
+from qilin_tasks.sources.runs import read_run
 
 DOCUMENTS = {"a": "The cat's kittens sleep.", "b": "Stock markets fell", "c": "A sleeping dog", "d": ""}
 TOPICS = {"q1": "cats sleeping", "q2": "market", "q3": "the", "q4": "dogs"}

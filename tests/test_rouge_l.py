@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from rouge_score import rouge_scorer
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.metrics import METRICS, metric
 from qilin_tasks.metrics.answer import answer_chars, empty_rate, unfinished_reasoning_rate
 from qilin_tasks.metrics.rouge_l import (
     RougeL,
@@ -142,19 +141,6 @@ def test_signature_names_tokenizer_and_tool() -> None:
 def test_unknown_names_give_the_choices() -> None:
     with pytest.raises(SettingError, match="ROUGE tokenizer 'word': choose from char, jieba"):
         rouge_tokenizer("word")
-    with pytest.raises(SettingError, match=r"metric 'rouge': choose from answer_chars, .*rouge_l, rouge_l_jieba"):
-        metric("rouge")
-
-
-def test_table_of_metrics_scores_texts() -> None:
-    hypotheses, references = ["很好", None], ["很好用", "好"]
-    scored = {name: entry.score(hypotheses, references) for name, entry in METRICS.items() if entry.score}
-    assert scored == {
-        "rouge_l": [pytest.approx(4 / 5), 0.0],
-        "rouge_l_jieba": [pytest.approx(4 / 5), 0.0],
-        "answer_chars": [2.0, 0.0],
-        "empty_rate": [0.0, 1.0],
-    }
 
 
 def test_facts_about_answers() -> None:

@@ -11,8 +11,8 @@ from support.harness_copies import HarnessCopy, release
 
 from qilin_tasks import cli, tasks_folder
 from qilin_tasks.commands import run as command
-from qilin_tasks.harness import Harness
-from qilin_tasks.install import install, task_folders
+from qilin_tasks.harness.install import install, task_folders
+from qilin_tasks.harness.location import Harness
 
 OURS = [str(folder) for folder in task_folders()]
 
@@ -21,7 +21,7 @@ OURS = [str(folder) for folder in task_folders()]
 def harness(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tasks folder into which nothing was installed, whatever the test run's own harness holds."""
     tasks = tmp_path_factory.mktemp("tasks")
-    monkeypatch.setattr("qilin_tasks.harness.find_harness", lambda: Harness("0.4.13", tasks))
+    monkeypatch.setattr("qilin_tasks.harness.location.find_harness", lambda: Harness("0.4.13", tasks))
     return tasks
 
 
@@ -99,7 +99,7 @@ def test_every_backend_of_the_table_is_one_of_the_harness() -> None:
     import lm_eval.models  # noqa: F401  (registers the harness's own)
     from lm_eval.api.registry import MODEL_REGISTRY
 
-    import qilin_tasks.models.baseline  # noqa: F401  (registers ours)
+    import qilin_tasks.harness.baseline  # noqa: F401  (registers ours)
 
     assert [model for model in command.BATCH_SIZES if model not in MODEL_REGISTRY] == []
 

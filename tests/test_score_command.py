@@ -11,8 +11,8 @@ import pytest
 
 from qilin_tasks.commands import score
 from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.published import CONDITIONS, CONFIGS, published, published_for
-from qilin_tasks.results import find_results, iter_samples
+from qilin_tasks.results.published import CONDITIONS, CONFIGS, published, published_for
+from qilin_tasks.results.reader import find_results, iter_samples
 
 RUN = "qid,pid,score\n0,1,3\n0,2,2\n0,3,1\n1,4,2\n1,5,1\n"
 QRELS = "qid,pid\n0,2\n1,4\n1,9\n"
@@ -164,7 +164,7 @@ def test_an_unwritable_folder_is_named(files: Path) -> None:
 
 
 def test_dqa_labels_come_from_its_impressions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qilin_tasks.candidates.requests import labels
+    from qilin_tasks.ranking.requests import labels
     from qilin_tasks.sources.qilin import open_qilin
 
     details = pa.list_(pa.struct({"note_idx": pa.int64(), "click": pa.float64()}))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from qilin_tasks.dqa.settings import DQASettings
 from qilin_tasks.errors import SettingError
-from qilin_tasks.settings import DQASettings
 
 GOOD = {
     "context": "bm25",

@@ -17,7 +17,8 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.sources import sample as sample_module
 from qilin_tasks.sources.layout import arrow_schemas
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
-from qilin_tasks.sources.sample import load_yaml, sample_folder, sources, write_sample
+from qilin_tasks.sources.sample import sample_folder, sources, write_sample
+from qilin_tasks.sources.sample_tables import load_yaml
 from qilin_tasks.sources.schema import SCHEMA
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qilin_tasks import stats
 from qilin_tasks.errors import SettingError
+from qilin_tasks.results import stats
 
 SIMULATIONS = 2_000
 

@@ -199,7 +199,7 @@ def test_the_readme_follows_upstreams_template(name: str) -> None:
 
 
 def test_the_papers_rows_are_the_published_ones() -> None:
-    from qilin_tasks.published import CONDITIONS, published_for
+    from qilin_tasks.results.published import CONDITIONS, published_for
 
     text = (STATIC["qilin"] / "README.md").read_text(encoding="utf-8")
     rows = {condition: {row.system: row.values for row in published_for("dqa", condition)} for condition in CONDITIONS}

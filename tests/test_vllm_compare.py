@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from qilin_tasks.results import find_results
+from qilin_tasks.results.reader import find_results
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 

@@ -117,7 +117,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(*, pairs_now: Any, errors: list[str], out: Path) -> int:
-    from qilin_tasks.compare.scores import load_scores, short_table
+    from qilin_tasks.results.scores import load_scores, short_table
 
     finished = [pair.result for pair in pairs_now if pair.result is not None]
     if finished:

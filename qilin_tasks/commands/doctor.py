@@ -84,8 +84,8 @@ def examine(args: argparse.Namespace) -> list[Finding]:
 
 def installed_tasks() -> list[Finding]:
     """Whether plain `lm_eval` finds our tasks, and this version of them."""
-    from qilin_tasks.harness import find_harness
-    from qilin_tasks.install import CURRENT, STATES, survey
+    from qilin_tasks.harness.install import CURRENT, STATES, survey
+    from qilin_tasks.harness.location import find_harness
 
     try:
         harness = find_harness()
@@ -125,23 +125,26 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     from qilin_tasks.doctor import budget
     from qilin_tasks.doctor.data import documents, dqa_data
     from qilin_tasks.doctor.metric_model import bertscore
-    from qilin_tasks.tasks import loading
+    from qilin_tasks.harness import task_manager as harness
 
-    manager = loading.task_manager(metadata)
-    names = loading.expand([name for given in args.tasks for name in given.split(",")], manager)
-    recipes = {name: loading.recipe(name, manager) for name in names}
+    asked = [name for given in args.tasks for name in given.split(",")]
+    manager = harness.task_manager(asked, metadata=metadata)
+    names = harness.expand(asked, manager)
+    recipes = {name: harness.recipe(name, manager) for name in names}
     findings = dqa_data() if any(name.startswith("qilin_dqa") for name in names) else []
     # With its data at fault, none of the DQA tasks has anything to add.
     names = [name for name in names if in_order(findings) or not name.startswith("qilin_dqa")]
     metric_models = bertscore(recipes.values())
     findings += metric_models
     # A metric model that is missing has its line; the documents are looked at all the same.
-    manager = manager if in_order(metric_models) else loading.task_manager({**metadata, "bertscore": "off"})
+    manager = (
+        manager if in_order(metric_models) else harness.task_manager(asked, metadata={**metadata, "bertscore": "off"})
+    )
     requests: dict[str, list[Any]] = {}
     for name in names:
         try:
-            task = loading.load(name, manager)
-            requests[name] = loading.requests(task)
+            task = harness.load(name, manager)
+            requests[name] = harness.requests(task)
             findings.append(documents(name, task))
         except QilinTasksError as error:
             findings.append(failure(name, error))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from qilin_tasks.harness import Harness, find_harness
-from qilin_tasks.install import CURRENT, STATES, Copy, file_names, install, survey
+from qilin_tasks.harness.install import CURRENT, STATES, Copy, file_names, install, survey
+from qilin_tasks.harness.location import Harness, find_harness
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -14,8 +14,8 @@ from qilin_tasks.retrieval.ranker_file import save_ranker
 from qilin_tasks.retrieval.routing import Router, train_router
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe
 from qilin_tasks.retrieval.workspace import locked
-from qilin_tasks.runs import read_qrels
 from qilin_tasks.sources.parquet import file_digest
+from qilin_tasks.sources.runs import read_qrels
 
 TRAINERS: dict[str, Callable[..., RankNet | Router]] = {"mrrank": train_ranknet, "routing": train_router}
 

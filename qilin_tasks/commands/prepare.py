@@ -13,8 +13,8 @@ from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe, write_contexts
 from qilin_tasks.retrieval.workspace import close_work, locked, open_work
-from qilin_tasks.runs import read_run, write_run
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
+from qilin_tasks.sources.runs import read_run, write_run
 
 CONFIGS = ("dqa", "search_train", "search_test", "recommendation_train", "recommendation_test")
 NOT_TRIGGERED = ("", "-1")

@@ -27,8 +27,8 @@ def run(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from qilin_tasks.errors import unknown
-    from qilin_tasks.rescore import original, rescore, settings_for
-    from qilin_tasks.results import find_results
+    from qilin_tasks.results.reader import find_results
+    from qilin_tasks.results.rescore import original, rescore, settings_for
 
     results = find_results(args.runs)
     for flag, text, names in (

@@ -76,7 +76,7 @@ def run_raw(arguments: Sequence[str]) -> int:
 
 
 def _harness_cli() -> tuple[Any, Any]:
-    from qilin_tasks.harness import find_harness
+    from qilin_tasks.harness.location import find_harness
 
     harness = find_harness()
     try:
@@ -93,12 +93,14 @@ def _harness_cli() -> tuple[Any, Any]:
     import lm_eval.models  # noqa: F401
     from lm_eval.api.registry import model_registry
 
-    from qilin_tasks.models import baseline  # noqa: F401
-    from qilin_tasks.tasks import components  # noqa: F401
+    from qilin_tasks.harness import (
+        baseline,  # noqa: F401
+        components,  # noqa: F401
+    )
 
     # By name only, for its module imports vLLM.
     if "qilin-vllm" not in model_registry:
-        model_registry.register("qilin-vllm", target="qilin_tasks.models.vllm_prefix:PrefixCachedVLLM")
+        model_registry.register("qilin-vllm", target="qilin_tasks.harness.vllm_prefix:PrefixCachedVLLM")
     return HarnessCLI(), setup_logging
 
 
@@ -135,8 +137,8 @@ def include_path(theirs: str | Sequence[str] | None) -> list[str] | None:
 
     A folder of ours that is installed and current is left out: the harness would warn of every task in it.
     """
-    from qilin_tasks.harness import find_harness
-    from qilin_tasks.install import CURRENT, survey
+    from qilin_tasks.harness.install import CURRENT, survey
+    from qilin_tasks.harness.location import find_harness
 
     ours = [copy.source for copy in survey(find_harness().tasks) if copy.source and copy.state not in CURRENT]
     users = [theirs] if isinstance(theirs, str) else list(theirs or ())

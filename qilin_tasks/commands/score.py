@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from qilin_tasks.errors import SettingError, unknown
 
 if TYPE_CHECKING:
-    from qilin_tasks.runs import Qrels, Run
+    from qilin_tasks.sources.runs import Qrels, Run
 
 CONFIGS = ("search_test", "recommendation_test", "dqa")
 
@@ -49,8 +49,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Score, write the result file, print. Raises QilinTasksError for a file or a setting that isn't in order."""
     from qilin_tasks.commands.score_results import write_results
-    from qilin_tasks.runs import read_run
-    from qilin_tasks.scoring.runs import score_run
+    from qilin_tasks.ranking.runs import score_run
+    from qilin_tasks.sources.runs import read_run
 
     if args.config not in CONFIGS:
         raise unknown("config", args.config, CONFIGS)
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _first_rows(submitted: Run, rows: int, *, path: str) -> Run:
-    from qilin_tasks.runs import Run
+    from qilin_tasks.sources.runs import Run
 
     if submitted.query_ids.dtype.kind != "i":
         raise SettingError(
@@ -104,11 +104,11 @@ def _qrels(args: argparse.Namespace) -> tuple[Qrels, str]:
     """The labels and where they are from."""
     import numpy as np
 
-    from qilin_tasks.runs import Qrels, read_qrels
+    from qilin_tasks.sources.runs import Qrels, read_qrels
 
     if args.qrels is not None:
         return read_qrels(args.qrels), str(args.qrels)
-    from qilin_tasks.candidates.requests import labels
+    from qilin_tasks.ranking.requests import labels
     from qilin_tasks.sources.qilin import open_qilin
 
     source = open_qilin()

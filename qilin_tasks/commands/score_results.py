@@ -20,7 +20,7 @@ from qilin_tasks.signature import digest, signature
 
 if TYPE_CHECKING:
     from qilin_tasks.metrics.ranking_runs import RunScores
-    from qilin_tasks.runs import Qrels, Run
+    from qilin_tasks.sources.runs import Qrels, Run
 
 TASKS = {"search_test": "qilin_search_run", "recommendation_test": "qilin_recommendation_run", "dqa": "qilin_dqa_run"}
 SOURCE = "qilin-tasks score"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from qilin_tasks.harness import find_harness
-from qilin_tasks.install import uninstall
+from qilin_tasks.harness.install import uninstall
+from qilin_tasks.harness.location import find_harness
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

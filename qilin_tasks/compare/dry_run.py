@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
+from qilin_tasks.compare.secrets import redact
 from qilin_tasks.compare.state import Options, Pair, settings_of
-from qilin_tasks.models.secrets import redact
 
 
 def harness_command(pair: Pair, options: Options) -> str:

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from qilin_tasks.models.files import write_whole
-from qilin_tasks.models.secrets import names_a_secret, references, resolve, secret_values
+from qilin_tasks.compare.secrets import names_a_secret, references, resolve, secret_values
+from qilin_tasks.files import write_whole
 
 _running: set[subprocess.Popen[bytes]] = set()
 _guard = threading.Lock()
@@ -24,7 +24,7 @@ _guard = threading.Lock()
 
 def command_of(job_path: Path) -> list[str]:
     """The command line of a model's process."""
-    return [sys.executable, "-m", "qilin_tasks.models.runner", str(job_path)]
+    return [sys.executable, "-m", "qilin_tasks.compare.worker", str(job_path)]
 
 
 def child_environment(job: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Standing, standing, view
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.models.files import write_whole
+from qilin_tasks.files import write_whole
 
 POLL_SECONDS = 0.3
 #: The environment variables that say which data the tasks read.
@@ -60,7 +60,7 @@ def make_plan(options: Options, *, folder: Path) -> list[Planned]:
     path = folder / f"{key}.json"
     if not path.exists():
         write_whole(folder / f"{key}.job.json", json.dumps(job))
-        command = [sys.executable, "-m", "qilin_tasks.models.planning", str(folder / f"{key}.job.json"), str(path)]
+        command = [sys.executable, "-m", "qilin_tasks.compare.planning", str(folder / f"{key}.job.json"), str(path)]
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
         (folder / f"{key}.log").write_bytes(ran.stdout + ran.stderr)
         if ran.returncode != 0 or not path.exists():

@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
+from qilin_tasks.compare.secrets import names_a_secret, references, refuse_secrets
 from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
-from qilin_tasks.models.secrets import names_a_secret, references, refuse_secrets
 
 _API = ("aiohttp", "requests", "tenacity")
 #: The backends that a comparison runs, the harness's and two of ours: the argument that names the model, and the

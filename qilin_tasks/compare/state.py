@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
+from qilin_tasks.compare.response_store import stored_count
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.models.files import write_whole
-from qilin_tasks.models.response_store import stored_count
-from qilin_tasks.results import TaskResult, iter_samples, read_results, signature_parts
+from qilin_tasks.files import write_whole
+from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
 
 FORMAT = 1
 HEAD = "compare.json"
@@ -72,7 +72,7 @@ def settings_of(spec: ModelSpec, options: Options) -> dict[str, Any]:
 def job_of(
     spec: ModelSpec, options: Options, tasks: Sequence[Planned], *, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """What the process of a model reads (qilin_tasks.models.runner): references to the environment, no keys."""
+    """What the process of a model reads (qilin_tasks.compare.worker): references to the environment, no keys."""
     return {
         "format": FORMAT,
         "name": spec.name,

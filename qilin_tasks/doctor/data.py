@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.doctor.findings import Finding, failure
-from qilin_tasks.documents import ACTION_COLUMNS, ROW_COLUMNS, RUN_COLUMNS, is_answered, is_engaged
+from qilin_tasks.dqa.documents import ACTION_COLUMNS, ROW_COLUMNS, RUN_COLUMNS, is_answered, is_engaged
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.sources.qilin import DEFAULT, QilinSource, open_qilin
 

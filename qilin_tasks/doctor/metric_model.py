@@ -7,8 +7,7 @@ from typing import Any
 
 from qilin_tasks.doctor.findings import Finding, failure
 from qilin_tasks.errors import QilinTasksError
-from qilin_tasks.scoring.dqa import bert_scorer
-from qilin_tasks.settings import BertScoreSettings
+from qilin_tasks.metrics.answer_batch import BertScoreSettings, bert_scorer
 
 
 def bertscore(recipes: Iterable[Mapping[str, Any]]) -> list[Finding]:

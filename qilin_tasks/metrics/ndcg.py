@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import numpy as np
+
+from qilin_tasks.metrics.hits import Floats, Hits
 
 
-def ndcg(hits: Sequence[int], *, relevant: int, k: int) -> float:
+def ndcg(hits: Hits, k: int) -> Floats:
     """DCG@k / ideal DCG@k with gain 1 and discount log2(rank + 1), in [0, 1]; 0 without relevant items.
 
-    `hits`: ascending 1-based ranks; `relevant`: all relevant items, unranked ones included. As trec_eval's
-    `ndcg_cut` (Järvelin and Kekäläinen 2002).
+    One value a query; unranked relevant items count in the ideal. As trec_eval's `ndcg_cut` (Järvelin and Kekäläinen
+    2002).
     """
-    if relevant <= 0:
-        return 0.0
-    gained = sum(1.0 / math.log2(rank + 1) for rank in hits if rank <= k)
-    return gained / sum(1.0 / math.log2(rank + 1) for rank in range(1, min(relevant, k) + 1))
+    gained = hits.sums((hits.rank <= k) / np.log2(hits.rank + 1.0))
+    ideal = np.cumsum(1.0 / np.log2(np.arange(2.0, min(k, int(hits.relevant.max(initial=1))) + 2.0)))
+    return hits.share_of(gained, ideal[np.clip(hits.relevant, 1, k) - 1])

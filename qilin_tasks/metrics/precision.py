@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from qilin_tasks.metrics.hits import Floats, Hits
 
 
-def precision(hits: Sequence[float], *, k: int) -> float:
-    """Hits within `k` / k, in [0, 1], however short the ranking is. `hits`: ascending 1-based ranks."""
-    return sum(rank <= k for rank in hits) / k
+def precision(hits: Hits, k: float) -> Floats:
+    """Hits within `k` / k, in [0, 1], however short the ranking is. One value a query."""
+    return hits.within(k) / k

@@ -1,4 +1,4 @@
-"""The table of ranking metrics, and one query's scores from it: shared by Qilin's tasks, ReQA and `score`."""
+"""The table of ranking metrics, and values from it: shared by Qilin's tasks, ReQA and `score`."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import TypeVar
 
 from qilin_tasks.errors import unknown
 from qilin_tasks.metrics.average_precision import average_precision, average_precision_paper
-from qilin_tasks.metrics.hit_ranks import hit_ranks
+from qilin_tasks.metrics.hits import Floats, Hits, hit_ranks
 from qilin_tasks.metrics.ndcg import ndcg
 from qilin_tasks.metrics.precision import precision
 from qilin_tasks.metrics.recall import recall, success
 from qilin_tasks.metrics.reciprocal_rank import reciprocal_rank
 
 Item = TypeVar("Item", bound=Hashable)
-RankingMetric = Callable[[Sequence[int], int, int], float]
-"""(ascending 1-based ranks of the hits, number of relevant items, cutoff k) -> value in [0, 1]."""
+RankingMetric = Callable[[Hits, int], Floats]
+"""(hits of all queries, cutoff k) -> one value in [0, 1] a query."""
 
 RANKING_METRICS: dict[str, RankingMetric] = {
-    "mrr": lambda hits, relevant, k: reciprocal_rank(hits, k=k),
-    "map": lambda hits, relevant, k: average_precision(hits, relevant=relevant, k=k),
-    "map_paper": lambda hits, relevant, k: average_precision_paper(hits, relevant=relevant, k=k),
-    "recall": lambda hits, relevant, k: recall(hits, relevant=relevant, k=k),
-    "precision": lambda hits, relevant, k: precision(hits, k=k),
-    "ndcg": lambda hits, relevant, k: ndcg(hits, relevant=relevant, k=k),
-    "success": lambda hits, relevant, k: success(hits, k=k),
+    "mrr": reciprocal_rank,
+    "map": average_precision,
+    "map_paper": average_precision_paper,
+    "recall": recall,
+    "precision": precision,
+    "ndcg": ndcg,
+    "success": success,
 }
 
 QILIN_MEASURES = (
@@ -49,6 +49,11 @@ def parse_measure(measure: str) -> tuple[str, int]:
     return name, int(cutoff)
 
 
+def score_hits(hits: Hits, measures: Sequence[str]) -> dict[str, Floats]:
+    """By measure one value a query."""
+    return {measure: RANKING_METRICS[name](hits, k) for measure in measures for name, k in [parse_measure(measure)]}
+
+
 def score_ranking(
     ranking: Iterable[Hashable],
     relevant: Collection[Hashable],
@@ -60,20 +65,8 @@ def score_ranking(
 
     `n_relevant`: their number where it isn't `len(relevant)` (Qilin counts qrels rows, duplicates included).
     """
-    return score_hits(
-        hit_ranks(ranking, relevant),
-        relevant=len(relevant) if n_relevant is None else n_relevant,
-        measures=measures,
-    )
-
-
-def score_hits(hits: Sequence[int], *, relevant: int, measures: Sequence[str]) -> dict[str, float]:
-    """One query's values by measure from the ascending 1-based ranks of its hits."""
-    values = {}
-    for measure in measures:
-        name, k = parse_measure(measure)
-        values[measure] = RANKING_METRICS[name](hits, relevant, k)
-    return values
+    hits = Hits.of([hit_ranks(ranking, relevant)], [len(relevant) if n_relevant is None else n_relevant])
+    return {measure: float(values[0]) for measure, values in score_hits(hits, measures).items()}
 
 
 def repair(ranked: Iterable[Item], shown: Iterable[Item]) -> list[Item]:

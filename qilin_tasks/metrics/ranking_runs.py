@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.metrics.ranking import QILIN_MEASURES, parse_measure
+from qilin_tasks.metrics.hits import Floats, Hits, Ints
+from qilin_tasks.metrics.ranking import QILIN_MEASURES, parse_measure, score_hits
 
 Ids = NDArray[Any]
 """Integer ids, or strings; one kind on both sides."""
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -35,17 +34,6 @@ class RunScores:
         return {measure: float(values.mean()) for measure, values in self.values.items()}
 
 
-@dataclass(frozen=True)
-class _Hits:
-    query: Ints
-    rank: Ints
-    found: Ints
-    relevant: Ints
-
-    def sums(self, weights: Floats) -> Floats:
-        return np.bincount(self.query, weights=weights, minlength=len(self.relevant)).astype(np.float64)
-
-
 def evaluate_run(
     *,
     query_ids: Ids,
@@ -60,7 +48,8 @@ def evaluate_run(
     Higher scores rank first; equal scores rank by a hash of the two ids, so that a constant scorer gets what
     chance gives. DataError for NaN, repeated pairs, or no common query. Same definitions as `score_ranking`.
     """
-    parsed = {measure: parse_measure(measure) for measure in measures}
+    for measure in measures:
+        parse_measure(measure)
     query_ids, qrel_query_ids = _ids(query_ids), _ids(qrel_query_ids)
     candidate_ids, qrel_candidate_ids = _ids(candidate_ids), _ids(qrel_candidate_ids)
     scores = np.asarray(scores, dtype=np.float64)
@@ -84,15 +73,15 @@ def evaluate_run(
     hit_rows = np.flatnonzero(hit)
     hit_query = query[order[hit_rows]]
     starts = np.cumsum(n_rows) - n_rows
-    hits = _Hits(
+    hits = Hits(
         query=np.searchsorted(scored, hit_query),
-        rank=hit_rows - starts[hit_query] + 1,
+        rank=(hit_rows - starts[hit_query] + 1).astype(np.float64),
         found=np.arange(len(hit_rows)) - np.searchsorted(hit_query, hit_query) + 1,
         relevant=n_relevant[scored],
     )
     return RunScores(
         query_ids=scored if isinstance(names, range) else names[scored],
-        values={measure: _VECTORISED[name](hits, k) for measure, (name, k) in parsed.items()},
+        values=score_hits(hits, measures),
         unjudged=int(((n_rows > 0) & (n_relevant == 0)).sum()),
         unranked=int(((n_rows == 0) & (n_relevant > 0)).sum()),
     )
@@ -119,36 +108,6 @@ def _stable_order(codes: Ints, bound: int) -> Ints:
     if bound > 2**16:
         order = order[np.argsort((codes[order] >> 16).astype(np.uint16), kind="stable")]
     return order
-
-
-def _reciprocal_rank(hits: _Hits, k: int) -> Floats:
-    return hits.sums(((hits.found == 1) & (hits.rank <= k)) / hits.rank)
-
-
-def _precision_sum(hits: _Hits, k: int) -> Floats:
-    return hits.sums(hits.found / hits.rank * (hits.rank <= k))
-
-
-def _within(hits: _Hits, k: int) -> Floats:
-    return hits.sums((hits.rank <= k).astype(np.float64))
-
-
-def _ndcg(hits: _Hits, k: int) -> Floats:
-    gained = hits.sums((hits.rank <= k) / np.log2(hits.rank + 1.0))
-    ideal = np.cumsum(1.0 / np.log2(np.arange(2.0, min(k, int(hits.relevant.max())) + 2.0)))
-    normalised: Floats = gained / ideal[np.minimum(hits.relevant, k) - 1]
-    return normalised
-
-
-_VECTORISED: dict[str, Callable[[_Hits, int], Floats]] = {
-    "mrr": _reciprocal_rank,
-    "map": lambda hits, k: _precision_sum(hits, k) / np.minimum(hits.relevant, k),
-    "map_paper": lambda hits, k: _precision_sum(hits, k) / hits.relevant,
-    "recall": lambda hits, k: _within(hits, k) / hits.relevant,
-    "precision": lambda hits, k: _within(hits, k) / k,
-    "ndcg": _ndcg,
-    "success": lambda hits, k: np.minimum(_within(hits, k), 1.0),
-}
 
 
 def _ids(ids: Ids) -> Ids:

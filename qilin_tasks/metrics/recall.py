@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from qilin_tasks.metrics.hits import Floats, Hits
 
 
-def recall(hits: Sequence[float], *, relevant: int, k: float) -> float:
-    """Hits within `k` / relevant, in [0, 1]; 0 without relevant items. `hits`: ascending 1-based ranks.
+def recall(hits: Hits, k: float) -> Floats:
+    """Hits within `k` / relevant, in [0, 1]; 0 without relevant items. One value a query.
 
-    `relevant`: qrels rows of the query, duplicates and unranked ones included (the code of RED-Search/Qilin).
+    `relevant` counts qrels rows, duplicates and unranked ones included (the code of RED-Search/Qilin).
     """
-    return sum(rank <= k for rank in hits) / relevant if relevant > 0 else 0.0
+    return hits.share_of(hits.within(k), hits.relevant)
 
 
-def success(hits: Sequence[float], *, k: float) -> float:
+def success(hits: Hits, k: float) -> Floats:
     """1 if a hit lies within `k`, else 0: what ReQA and MrRank call R@k; trec_eval's `success`."""
-    return float(bool(hits) and hits[0] <= k)
+    return (hits.first <= k).astype("float64")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qilin_tasks.report.collect import Board, Row, aligned, common_keys
-from qilin_tasks.stats import (
+from qilin_tasks.results.stats import (
     Floats,
     Interval,
     PairedTest,

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from qilin_tasks.models.files import write_whole
+from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
 from qilin_tasks.report.tables import markdown, pairs_csv, results_csv, warnings
-from qilin_tasks.results import find_results
+from qilin_tasks.results.reader import find_results
 
 #: The page's packed data; tables, plots and the program come on top of it.
 BUDGET = 22_000_000

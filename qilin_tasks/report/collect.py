@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from qilin_tasks.compare.scores import Scores, cluster_of, collect
-from qilin_tasks.results import Sample, TaskResult, iter_samples
+from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
+from qilin_tasks.results.scores import Scores, cluster_of, collect
 
 #: Conditions in the order of the paper's Table 11; others follow by name.
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
@@ -173,7 +173,7 @@ def _reference_signature(results: Sequence[TaskResult]) -> str | None:
 
 def difference(result: TaskResult, signature: str | None) -> str:
     """Why a result can't stand beside those of `signature`; "" where it can."""
-    from qilin_tasks.results import signature_parts
+    from qilin_tasks.results.reader import signature_parts
 
     mine, theirs = result.parts, signature_parts(signature)
     if not mine or not theirs:

@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qilin_tasks.published import Published, published_for
 from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board, Column
-from qilin_tasks.stats import Interval
+from qilin_tasks.results.published import Published, published_for
+from qilin_tasks.results.stats import Interval
 
 MODEL, BASELINE, PUBLISHED = "model", "baseline", "published"
 #: What a pair's p value is shown as, from the smallest limit on.

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, SettingError
-from .encoders import _failed
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.retrieval.encoders import _failed
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SettingError
-from ..text.analyzers import analyzer
-from .bm25_weights import encode_lengths, inverse_document_frequency, inverse_norms, term_weights
+from qilin_tasks.errors import SettingError
+from qilin_tasks.retrieval.bm25_weights import encode_lengths, inverse_document_frequency, inverse_norms, term_weights
+from qilin_tasks.text.analyzers import analyzer
 
 
 class BM25:

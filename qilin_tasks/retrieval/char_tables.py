@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text.analyzers import fold_width, lower_case
-from ..text.standard_tokenizer import class_letters
+from qilin_tasks.text.analyzers import fold_width, lower_case
+from qilin_tasks.text.standard_tokenizer import class_letters
 
 CODE_POINTS = 0x110000
 UNSEEN = 255

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from .texts import ArrowTexts, ListTexts, Texts
+from qilin_tasks.errors import DataError
+from qilin_tasks.retrieval.texts import ArrowTexts, ListTexts, Texts
 
 
 class Batch(NamedTuple):

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text.analyzers import analyzer
-from .bm25 import check_parameters
-from .bm25_weights import encode_lengths, inverse_document_frequency, inverse_norms
-from .corpus import Corpus, check_distinct
-from .postings import Block, gather_corpus
-from .topk import TopK
+from qilin_tasks.retrieval.bm25 import check_parameters
+from qilin_tasks.retrieval.bm25_weights import encode_lengths, inverse_document_frequency, inverse_norms
+from qilin_tasks.retrieval.corpus import Corpus, check_distinct
+from qilin_tasks.retrieval.postings import Block, gather_corpus
+from qilin_tasks.retrieval.topk import TopK
+from qilin_tasks.text.analyzers import analyzer
 
 Ranking = list[tuple[Any, float]]
 DENSE_FROM = 32

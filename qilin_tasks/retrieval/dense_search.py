@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError, DependencyError, SettingError
-from .topk import TopK
+from qilin_tasks.errors import DataError, DependencyError, SettingError
+from qilin_tasks.retrieval.topk import TopK
 
 BLOCK = 8_192
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DependencyError, unknown
+from qilin_tasks.errors import DependencyError, unknown
 
 Vectors = NDArray[np.float32]
 

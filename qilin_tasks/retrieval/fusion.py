@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SettingError, unknown
+from qilin_tasks.errors import SettingError, unknown
 
 Id = TypeVar("Id", bound=Hashable)
 Ranking = Sequence[tuple[Id, float]]

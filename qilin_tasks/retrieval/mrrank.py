@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError, SettingError
-from .fusion import by_score
-from .rank_features import PER_RANKING, Ranking, document_features
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.retrieval.fusion import by_score
+from qilin_tasks.retrieval.rank_features import PER_RANKING, Ranking, document_features
 
 HIDDEN = 16
 EPOCHS = 10

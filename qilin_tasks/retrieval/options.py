@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from .fusion import NORMALISATIONS
-from .pipeline import DEFAULT_MODEL, RETRIEVERS, Settings
+from qilin_tasks.retrieval.fusion import NORMALISATIONS
+from qilin_tasks.retrieval.pipeline import DEFAULT_MODEL, RETRIEVERS, Settings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

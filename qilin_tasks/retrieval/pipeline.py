@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, SettingError, unknown
-from .corpus import Corpus
-from .fusion import NORMALISATIONS, reciprocal_rank_fusion, weighted_sum
+from qilin_tasks.errors import DataError, SettingError, unknown
+from qilin_tasks.retrieval.corpus import Corpus
+from qilin_tasks.retrieval.fusion import NORMALISATIONS, reciprocal_rank_fusion, weighted_sum
 
 Ranking = Sequence[tuple[Any, float]]
 Run = Mapping[Any, Ranking]
@@ -121,7 +121,7 @@ class Bm25(Retriever):
         return {"analyzer": f"lucene-{chosen.language}", "k1": chosen.k1, "b": chosen.b}
 
     def rank(self, folder: Path) -> list[Ranking]:
-        from .corpus_bm25 import search_corpus
+        from qilin_tasks.retrieval.corpus_bm25 import search_corpus
 
         chosen = self.settings
         return [
@@ -142,7 +142,7 @@ class Dense(Retriever):
     """A bi-encoder; `vectors` names a folder in which the corpus's vectors stay for the next time."""
 
     def __init__(self, settings: Settings, task: Task) -> None:
-        from .encoders import load_encoder
+        from qilin_tasks.retrieval.encoders import load_encoder
 
         super().__init__(settings, task)
         self._encoder = load_encoder(
@@ -153,8 +153,8 @@ class Dense(Retriever):
         return {"encoder": self._encoder.signature, "search": "faiss" if self.settings.approximate else "exact"}
 
     def rank(self, folder: Path) -> list[Ranking]:
-        from .dense_search import search_faiss, search_vectors
-        from .vectors import encode_corpus
+        from qilin_tasks.retrieval.dense_search import search_faiss, search_vectors
+        from qilin_tasks.retrieval.vectors import encode_corpus
 
         stored = encode_corpus(
             self.task.corpus, self._encoder, self.settings.vectors or folder, progress=self.task.progress
@@ -169,7 +169,7 @@ class Rerank(Retriever):
     """A cross-encoder over the first `depth` documents of one run."""
 
     def __init__(self, settings: Settings, task: Task) -> None:
-        from .rerank import CrossEncoderScorer
+        from qilin_tasks.retrieval.rerank import CrossEncoderScorer
 
         super().__init__(settings, task)
         self._scorer = CrossEncoderScorer(
@@ -180,7 +180,7 @@ class Rerank(Retriever):
         return {"scorer": self._scorer.signature, "depth": self.settings.depth}
 
     def rank(self, folder: Path) -> list[Ranking]:
-        from .rerank import rerank
+        from qilin_tasks.retrieval.rerank import rerank
 
         first = [rankings[0] for rankings in self.input_rankings(least=1)]
         return [
@@ -240,7 +240,7 @@ class Learned(Retriever):
     """MrRank's RankNet, or its router: a trained model over two or more runs."""
 
     def __init__(self, settings: Settings, task: Task) -> None:
-        from .ranker_file import load_ranker
+        from qilin_tasks.retrieval.ranker_file import load_ranker
 
         super().__init__(settings, task)
         if settings.ranker is None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .fusion import min_max, z_score
+from qilin_tasks.retrieval.fusion import min_max, z_score
 
 PER_RANKING = (
     "min-max",

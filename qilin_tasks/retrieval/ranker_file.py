@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import DataError, unknown
-from .mrrank import RankNet
-from .routing import Router
-from .workspace import write_whole
+from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.retrieval.mrrank import RankNet
+from qilin_tasks.retrieval.routing import Router
+from qilin_tasks.retrieval.workspace import write_whole
 
 KINDS: dict[str, type[RankNet | Router]] = {"mrrank": RankNet, "routing": Router}
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import DataError
-from .rank_features import Ranking, query_features
+from qilin_tasks.errors import DataError
+from qilin_tasks.retrieval.rank_features import Ranking, query_features
 
 
 @dataclass(frozen=True)

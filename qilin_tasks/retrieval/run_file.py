@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from ..errors import DataError
-from .workspace import write_whole
+from qilin_tasks.errors import DataError
+from qilin_tasks.retrieval.workspace import write_whole
 
 FORMAT = 1
 _KEY = b"qilin_tasks.recipe"

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..text.analyzers import Analyzer, analyze_zh, analyzer, fold_width
-from ..text.stop_words import CJK_STOP_WORDS
-from .char_tables import CODE_POINTS, char_tables, hash_ranges, hash_text
-from .texts import ListTexts, Texts
-from .word_arrays import find_words
+from qilin_tasks.retrieval.char_tables import CODE_POINTS, char_tables, hash_ranges, hash_text
+from qilin_tasks.retrieval.texts import ListTexts, Texts
+from qilin_tasks.retrieval.word_arrays import find_words
+from qilin_tasks.text.analyzers import Analyzer, analyze_zh, analyzer, fold_width
+from qilin_tasks.text.stop_words import CJK_STOP_WORDS
 
 LARGEST_TABLE = 2**26
 """Entries of the largest table from pairs of characters to terms (256 MB); above it, pairs are searched."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import SettingError
+from qilin_tasks.errors import SettingError
 
 _POWERS = 10 ** np.arange(19, dtype=np.int64)
 _LEAST = float(np.nextafter(np.float32(0), np.float32(1)))

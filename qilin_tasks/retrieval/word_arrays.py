@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .char_tables import class_set
+from qilin_tasks.retrieval.char_tables import class_set
 
 _EXTEND = class_set("xZVvk")
 _WORDISH = class_set("LGNKU:,.'EBMRxZVvk")

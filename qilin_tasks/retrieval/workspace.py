@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ..errors import DataError
+from qilin_tasks.errors import DataError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 

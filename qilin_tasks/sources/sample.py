@@ -11,7 +11,6 @@ import shutil
 import tempfile
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from qilin_tasks import __version__
 from qilin_tasks.errors import DataError
@@ -98,11 +97,3 @@ def write_sample(folder: Path) -> Path:
         raise DataError(f"{folder} is not empty: name a new folder")
     shutil.copytree(sample_folder(), folder, dirs_exist_ok=True)
     return folder
-
-
-def load_yaml(files: dict[str, bytes], name: str) -> Any:
-    """One of the sample's YAML files."""
-    import yaml
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(files[name].decode("utf-8"), Loader=loader)  # noqa: S506 (a safe loader either way)

@@ -9,7 +9,6 @@ from typing import Any
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.sources.layout import arrow_schemas
-from qilin_tasks.sources.sample import load_yaml
 from qilin_tasks.sources.schema import ACTIONS, COUNTERS
 
 USERS = 24
@@ -20,6 +19,14 @@ _FLAGS = {
     "content": "is_content_clk",
     "experience": "is_experience_clk",
 }
+
+
+def load_yaml(files: dict[str, bytes], name: str) -> Any:
+    """One of the sample's YAML files."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return yaml.load(files[name].decode("utf-8"), Loader=loader)  # noqa: S506 (a safe loader either way)
 
 
 def draw(*parts: object, below: int) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
-from ..errors import DependencyError, unknown
-from .standard_tokenizer import standard_tokens
-from .stop_words import CJK_STOP_WORDS, ENGLISH_STOP_WORDS, THAI_STOP_WORDS
+from qilin_tasks.errors import DependencyError, unknown
+from qilin_tasks.text.standard_tokenizer import standard_tokens
+from qilin_tasks.text.stop_words import CJK_STOP_WORDS, ENGLISH_STOP_WORDS, THAI_STOP_WORDS
 
 Analyzer = Callable[[str], list[str]]
 

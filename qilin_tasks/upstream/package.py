@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.harness import task_manager as loading
 from qilin_tasks.sources.qilin import open_qilin
 from qilin_tasks.sources.reqa import SETS, data_spec
-from qilin_tasks.tasks import loading
 
 # The documents don't depend on these; without them no model and no dictionary has to be loaded.
 _WITHOUT_SCORING = {"bertscore": "off", "meteor": "off"}
 # Settings of the scoring, which shape no document.
-_NOT_SHOWN = ("bertscore", "meteor", "dense", "version", "signature", "direction")
+_NOT_SHOWN = ("bertscore", "meteor", "dense", "family", "version", "signature", "direction")
 # Their data is made by a script; the hub keeps a parquet copy of it under this revision.
 _CONVERTED = {"iapp_wiki_qa_squad": "refs/convert/parquet"}
 
@@ -28,11 +28,11 @@ class TaskDocuments(NamedTuple):
 
 def read_task(name: str, *, metadata: Mapping[str, Any]) -> TaskDocuments:
     """The documents of a task, as the task itself loads them. QilinTasksError where contexts or data are missing."""
-    manager = loading.task_manager({**metadata, **_WITHOUT_SCORING})
+    manager = loading.task_manager((), metadata={**metadata, **_WITHOUT_SCORING})
     chosen = loading.recipe(name, manager)
     if "set" in chosen:
         sources, pinned = _reqa_source(str(chosen["set"]), revision=chosen.get("data_revision"))
-        manager = loading.task_manager({**metadata, **_WITHOUT_SCORING, **pinned})
+        manager = loading.task_manager((), metadata={**metadata, **_WITHOUT_SCORING, **pinned})
     else:
         sources = _qilin_source()
     task = loading.load(name, manager)

@@ -7,6 +7,7 @@ from typing import Any
 
 import lm_eval
 import lm_eval.evaluator
+import yaml
 from lm_eval.api.model import LM
 from lm_eval.tasks import TaskManager
 
@@ -55,6 +56,12 @@ class ScriptedModel(LM):
 
     def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
         raise NotImplementedError("no task of ours asks for it")
+
+
+def defaults(name: str) -> dict[str, Any]:
+    """The settings of a base file, `reqa/_reqa_listwise_yaml`, without those that a task must give."""
+    text = (tasks_folder() / name).read_text(encoding="utf-8").replace("!function ", "")
+    return dict(yaml.safe_load(text)["dataset_kwargs"])
 
 
 def metric(results: Mapping[str, Any], task: str, name: str) -> float:

@@ -15,7 +15,8 @@ from pathlib import Path
 
 import qilin_tasks
 from qilin_tasks.retrieval.bm25 import BM25
-from qilin_tasks.sources.sample import load_yaml, sources
+from qilin_tasks.sources.sample import sources
+from qilin_tasks.sources.sample_tables import load_yaml
 
 DEPTH = 20
 _WORD = re.compile(r"[a-z0-9]+|[㐀-鿿]+")

@@ -1,1 +1,0 @@
-"""Qilin's search and recommendation requests to the lists of candidates that a model is asked to rank."""

@@ -1,0 +1,1 @@
+"""Qilin DQA: settings, documents, scorer and baselines of one family."""

@@ -1,0 +1,81 @@
+"""Answers to per-document scores for `qilin_dqa_*`: the table of its metrics, and the scorer that reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from qilin_tasks.dqa.settings import DQASettings
+from qilin_tasks.family import Document, Scorer
+from qilin_tasks.metrics.answer_batch import (
+    ANSWER_CHARS,
+    BERTSCORE_CUT_RATE,
+    BERTSCORE_F1,
+    BERTSCORE_PRECISION,
+    BERTSCORE_RECALL,
+    EMPTY_RATE,
+    UNFINISHED_REASONING_RATE,
+    AnswerBatch,
+    bert_scorer,
+    count,
+    rouge_l,
+)
+from qilin_tasks.metrics.metric import Metric, Table
+from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.text.notes import RENDERING
+from qilin_tasks.text.tokens import tokenize_chars, tokenize_jieba
+
+
+def _trimmed(batch: AnswerBatch) -> list[float]:
+    return [float(sum(note["trimmed"] for note in doc["notes"])) for doc in batch.docs]
+
+
+METRICS: Table[AnswerBatch] = {
+    "rouge_l": rouge_l(
+        "ROUGE-L F1 over CJK characters and words of other scripts",
+        tokenizer=tokenize_chars,
+        name="char",
+    ),
+    "rouge_l_jieba": rouge_l(
+        "ROUGE-L F1 over jieba's Chinese words", tokenizer=tokenize_jieba, recipe="rougeL_jieba", name="jieba"
+    ),
+    "bertscore_f1": BERTSCORE_F1,
+    "bertscore_precision": BERTSCORE_PRECISION,
+    "bertscore_recall": BERTSCORE_RECALL,
+    "bertscore_cut_rate": BERTSCORE_CUT_RATE,
+    "answer_chars": ANSWER_CHARS,
+    "empty_rate": EMPTY_RATE,
+    "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
+    "notes_shown": count("notes in the prompt", "notes"),
+    "notes_trimmed": Metric(about="notes that the budget cut", score=_trimmed, higher_is_better=None, high=None),
+}
+
+
+class DQAScorer(Scorer[DQASettings, AnswerBatch]):
+    """ROUGE-L and BERTScore are 1 for the reference itself and 0 for an empty answer; a rate is 0 or 1."""
+
+    METRICS: ClassVar[Table[Any]] = METRICS
+
+    def check(self) -> None:
+        scorer = bert_scorer(self.settings)
+        if scorer is not None:
+            scorer.check()
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
+        outputs = [response[0] for response in responses]
+        return AnswerBatch(docs, outputs, [[doc["reference"]] for doc in docs], self.settings)
+
+    def document_parts(self) -> dict[str, Any]:
+        chosen = self.settings
+        shown = chosen.context != "na"
+        return {
+            "ctx": chosen.context,
+            "k": chosen.top_k if chosen.context in ("bm25", "bert") else None,
+            "note": chosen.note_chars if shown else None,
+            "total": chosen.context_chars if shown else None,
+            "answers": chosen.answers,
+            "shown": RENDERING if shown else None,
+        }
+
+    def shown(self, response: Any) -> str:
+        return strip_reasoning(response).text

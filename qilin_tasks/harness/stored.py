@@ -1,0 +1,131 @@
+"""Any model of the harness, its responses on disk as they come: a restart asks only what is missing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lm_eval.api.model import LM
+
+from qilin_tasks.compare.response_store import ResponseStore, request_key, request_keys
+
+#: Requests that go to the model at once; a crash loses at most these.
+CHUNK = 512
+
+Progress = Callable[[int, int, int], None]
+
+
+class StoredLM(LM):  # type: ignore[misc]
+    """Wraps `model`; `store` and `progress(done, total, reused)` are set before each task.
+
+    Requests that are not in the store go to the model in chunks; each chunk is on disk before the next begins.
+    Generations go longest first; log-likelihoods sorted by their context, so that those which begin alike meet in a
+    chunk and a prefix cache serves them. Backends that report single responses as they arrive (`cache_hook`: the API
+    models) are kept one by one; kinds in `unchunked` are asked at once, for they are kept in another way.
+    """
+
+    def __init__(self, model: Any, *, chunk: int = CHUNK) -> None:
+        super().__init__()
+        self.model = model
+        self.chunk = chunk
+        self.unchunked: frozenset[str] = frozenset()
+        self.store: ResponseStore | None = None
+        self.progress: Progress = lambda done, total, reused: None
+        #: Of the requests asked now: how many there are, and how many the store had.
+        self.asked = self.reused = 0
+        hook = _Hook(self)
+        model.set_cache_hook(hook)
+        self._hook = hook
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "model":
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    @property
+    def rank(self) -> int:
+        return int(self.model.rank)
+
+    @property
+    def world_size(self) -> int:
+        return int(self.model.world_size)
+
+    @property
+    def device(self) -> Any:
+        return self.model.device
+
+    @property
+    def tokenizer_name(self) -> str:
+        return str(self.model.tokenizer_name)
+
+    def chat_template(self, chat_template: bool | str = False) -> Any:
+        return self.model.chat_template(chat_template)
+
+    def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> Any:
+        return self.model.apply_chat_template(chat_history, add_generation_prompt=add_generation_prompt)
+
+    def generate_until(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[str]:
+        return self._answer("generate_until", requests)
+
+    def loglikelihood(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[tuple[float, bool]]:
+        return self._answer("loglikelihood", requests)
+
+    def loglikelihood_rolling(self, requests: Sequence[Any], disable_tqdm: bool = False) -> list[float]:
+        return self._answer("loglikelihood_rolling", requests)
+
+    def _answer(self, kind: str, requests: Sequence[Any]) -> list[Any]:
+        if self.store is None:
+            raise RuntimeError("StoredLM has no store: set `store` before a task runs")
+        keys = request_keys(kind, (request.args for request in requests))
+        known = self.store.get(keys)
+        self.asked, self.reused = len(keys), len(known)
+        pending = sorted(
+            (i for i, key in enumerate(keys) if key not in known), key=lambda i: (*_like(kind, requests[i].args), i)
+        )
+        self.progress(len(known), len(keys), self.reused)
+        chunk = max(len(pending), 1) if kind in self.unchunked else self.chunk
+        for start in range(0, len(pending), chunk):
+            part = pending[start : start + chunk]
+            self._hook.expect(kind, [(keys[i], requests[i].args) for i in part], done=len(known), total=len(keys))
+            responses = getattr(self.model, kind)([requests[i] for i in part])
+            answered = {keys[i]: response for i, response in zip(part, responses, strict=True)}
+            self.store.put(answered.items())
+            known |= answered
+            self.progress(len(known), len(keys), self.reused)
+        return [known[key] for key in keys]
+
+
+def _like(kind: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
+    """Sorts like to like: chunks of one length waste least, and running out of memory shows at once."""
+    text = str(arguments[0])
+    return (text,) if kind == "loglikelihood" else (-len(text),)
+
+
+class _Hook:
+    """The harness's cache hook: `add_partial` is called with each response that a backend has."""
+
+    # The harness asks for it.
+    dbdict = None
+
+    def __init__(self, owner: StoredLM) -> None:
+        self.owner = owner
+        self._waiting: dict[str, list[str]] = defaultdict(list)
+        self._done = self._total = 0
+
+    def expect(self, kind: str, requests: Sequence[tuple[str, Sequence[Any]]], *, done: int, total: int) -> None:
+        self._waiting.clear()
+        self._done, self._total = done, total
+        for key, arguments in requests:
+            self._waiting[request_key(kind, arguments)].append(key)
+
+    def add_partial(self, attr: str, req: Sequence[Any], res: Any) -> None:
+        # Backends name a request as they like: what is not recognised is stored with its chunk.
+        try:
+            waiting = self._waiting.get(request_key(attr, req))
+        except TypeError:
+            return
+        if waiting and self.owner.store is not None:
+            self.owner.store.put([(waiting.pop(0), res)])
+            self._done += 1
+            self.owner.progress(self._done, self._total, self.owner.reused)

@@ -1,0 +1,88 @@
+"""Our tasks in lm-eval 0.4: a `ConfigurableTask` whose documents are scored together, after all responses are in."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from copy import deepcopy
+from typing import Any
+
+from lm_eval.api.instance import Instance
+from lm_eval.api.task import ConfigurableTask
+
+from qilin_tasks.harness.core import BYPASS, TaskCore
+
+
+class Task(ConfigurableTask):  # type: ignore[misc]
+    """The `class` of every YAML of ours. Raises SettingError or DataError before anything is generated."""
+
+    def __init__(
+        self, data_dir: Any = None, cache_dir: Any = None, download_mode: Any = None, config: Any = None
+    ) -> None:
+        config = dict(config or {})
+        self.core = TaskCore(config)
+        self._values: dict[Any, dict[str, float]] = {}
+        # ConfigurableTask looks a metric up in its own registry unless results are processed elsewhere; ours are.
+        config["process_results"] = "qilin_tasks"
+        super().__init__(data_dir, cache_dir, download_mode, config)
+        self.MULTIMODAL = self.core.asking.multimodal
+        self.core.metadata = self.config.metadata
+        self.core.set_data(self.eval_docs)
+        self.core.sign(self.config, self.VERSION)
+
+    def doc_to_text(self, doc: dict[str, Any], doc_to_text: Any = None) -> Any:
+        """The prompt of a view; of a document, that of its first view."""
+        rendered = self.core.render(self.config.doc_to_text if doc_to_text is None else doc_to_text, doc)
+        return super().doc_to_text(doc, doc_to_text) if rendered is None else rendered
+
+    def fewshot_context(self, doc: dict[str, Any], num_fewshot: int, **kwargs: Any) -> list[Any]:
+        """The prompt of every view: texts, or chats as the model's template gives them."""
+        context = super().fewshot_context
+        return [context(doc=view, num_fewshot=num_fewshot, **kwargs) for view in self.core.views(doc)]
+
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **kwargs: Any) -> list[Instance]:
+        kwargs.pop("apply_chat_template", None)
+        kwargs.pop("chat_template", None)
+        made = []
+        for idx, request in enumerate(self.core.requests(doc, ctx, self.config.doc_to_choice)):
+            arguments: tuple[Any, ...] = request.arguments
+            if self.core.asking.kind == "generate_until":
+                arguments = (*arguments, deepcopy(self.config.generation_kwargs))
+            if request.images is not None:
+                arguments = (*arguments, {"visual": request.images})
+            instance = Instance(
+                request_type=self.core.asking.kind, doc=dict(request.doc), arguments=arguments, idx=idx, **kwargs
+            )
+            instance.family = self.core.family_name
+            made.append(instance)
+        return made
+
+    def build_all_requests(self, **kwargs: Any) -> None:
+        """As the harness, then refuses prompts that the model's context can't hold: it would cut them silently."""
+        pool = self.config.fewshot_split or self.config.training_split or self.config.validation_split
+        options = self.core.before_requests(
+            kwargs, documents=len(self.eval_docs), shots=self.config.num_fewshot or 0, pool=bool(pool)
+        )
+        super().build_all_requests(**options)
+        self.core.check_requests(self._instances, self.config.metadata)
+        self.core.sign(self.config, self.VERSION)
+
+    def apply_filters(self) -> None:
+        """Runs the filters, then scores all documents at once; `process_results` only hands the values out."""
+        super().apply_filters()
+        if BYPASS in self._metric_fn_list:
+            return
+        by_doc: dict[int, list[Any]] = defaultdict(list)
+        for instance in self._instances:
+            by_doc[instance.doc_id].append(instance)
+        groups = [sorted(instances, key=lambda instance: instance.idx) for instances in by_doc.values()]
+        values = self.core.score(groups, self.doc_to_target)
+        self._values = {group[0].doc["doc_key"]: row for group, row in zip(groups, values, strict=True)}
+        for instance in self._instances:
+            for name in instance.filtered_resps:
+                instance.filtered_resps[name] = self.core.shown(instance)
+
+    def process_results(self, doc: dict[str, Any], results: Any) -> dict[str, Any]:
+        if BYPASS in self._metric_fn_list:
+            return {BYPASS: None}
+        values = self._values[doc["doc_key"]]
+        return {name: values[name] for name in self._metric_fn_list}

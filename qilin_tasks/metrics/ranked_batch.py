@@ -1,0 +1,78 @@
+"""Rankings of numbered candidates, scored together: what the metrics of written rankings read.
+
+Strict: what was not ranked is not retrieved. Repaired: the rest follows in shown order, which has to be shuffled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from qilin_tasks.metrics.hits import Floats
+from qilin_tasks.metrics.metric import Metric
+from qilin_tasks.parsing.rankings import ParsedRanking
+
+#: What the two readings of a ranking add to a metric's name.
+SUFFIXES = {"": "what was not ranked is not retrieved", "_repaired": "the rest follows in shown order"}
+
+
+def strict_and_repaired(table: Mapping[str, tuple[str, Callable[[Any, str], Floats]]]) -> dict[str, Metric[Any]]:
+    """Rows `name` and `name_repaired` for each (about, function of the batch and the suffix, "" or "_repaired")."""
+    return {
+        f"{name}{suffix}": Metric[Any](
+            about=f"{about}; {how}", score=partial(_values, function=function, suffix=suffix), higher_is_better=True
+        )
+        for suffix, how in SUFFIXES.items()
+        for name, (about, function) in table.items()
+    }
+
+
+def _values(batch: Any, *, function: Callable[[Any, str], Floats], suffix: str) -> list[float]:
+    values: list[float] = function(batch, suffix).tolist()
+    return values
+
+
+def _rate(
+    about: str, of: Callable[[Sequence[ParsedRanking], int], float], *, higher_is_better: bool = False
+) -> Metric[Any]:
+    """A row over `batch.parsed` (the parsed answers of each document) and `batch.shown` (candidates in its prompts)."""
+    return Metric[Any](
+        about=about,
+        score=lambda batch: [of(parsed, shown) for parsed, shown in zip(batch.parsed, batch.shown, strict=True)],
+        higher_is_better=higher_is_better,
+    )
+
+
+def _written(parsed: Sequence[ParsedRanking]) -> int:
+    return max(sum(len(ranking.ids) + ranking.duplicates + ranking.invented for ranking in parsed), 1)
+
+
+RATES: dict[str, Metric[Any]] = {
+    "valid_rate": _rate(
+        "share of documents whose every answer ranks each candidate exactly once and nothing else",
+        lambda parsed, shown: float(all(ranking.valid for ranking in parsed)),
+        higher_is_better=True,
+    ),
+    "duplicate_rate": _rate(
+        "repeated ids, as a share of the ids written",
+        lambda parsed, shown: sum(ranking.duplicates for ranking in parsed) / _written(parsed),
+    ),
+    "missing_rate": _rate(
+        "candidates not ranked, as a share of those shown",
+        lambda parsed, shown: sum(ranking.missing for ranking in parsed) / shown,
+    ),
+    "invented_rate": _rate(
+        "ids that were not shown, as a share of the ids written",
+        lambda parsed, shown: sum(ranking.invented for ranking in parsed) / _written(parsed),
+    ),
+    "unfinished_reasoning_rate": _rate(
+        "share of answers whose reasoning was never closed",
+        lambda parsed, shown: sum(ranking.unfinished for ranking in parsed) / len(parsed),
+    ),
+}
+
+
+def whole(ids: Sequence[int]) -> ParsedRanking:
+    """The ranking that scores of all candidates give: each once, none missing."""
+    return ParsedRanking(tuple(ids), 0, 0, 0, valid=True, unfinished=False)

@@ -1,1 +1,0 @@
-"""Baselines as harness models."""

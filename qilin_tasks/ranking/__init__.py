@@ -1,0 +1,1 @@
+"""Qilin search and recommendation: settings, documents, scorer and baselines of one family."""

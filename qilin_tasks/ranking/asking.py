@@ -1,0 +1,61 @@
+"""How a request is asked: its windows listwise, its candidates one by one, with covers or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from qilin_tasks.family import Asking, Document, Kind, Request
+from qilin_tasks.ranking.images import Covers, images_root
+
+
+class Windows(Asking):
+    """One prompt a window, in which the model numbers the candidates from 1."""
+
+    def views(self, doc: Document) -> list[Document]:
+        return [
+            {
+                "query": doc["query"],
+                "history": doc["history"],
+                "candidates": [doc["candidates"][i - 1] for i in ids],
+            }
+            for ids in doc["windows"]
+        ]
+
+    def requests(self, doc: Document, prompts: Sequence[str], choices: Sequence[str]) -> list[Request]:
+        return [
+            Request({**doc, "window": ids}, (prompt,), images=self.images(doc, ids))
+            for prompt, ids in zip(prompts, doc["windows"], strict=True)
+        ]
+
+    def images(self, doc: Document, ids: Sequence[int]) -> Any:
+        """What a request shows besides its text."""
+        return None
+
+
+class WindowsWithCovers(Windows):
+    """Each candidate shows its cover where it has one, in the order of the prompt's placeholders."""
+
+    multimodal = True
+
+    def check(self) -> None:
+        images_root()
+
+    def images(self, doc: Document, ids: Sequence[int]) -> Covers:
+        paths = [doc["candidates"][i - 1]["image"] for i in ids]
+        return Covers([path for path in paths if path], max_side=self.settings.image_max_side)
+
+
+class YesAndNo(Asking):
+    """One prompt a candidate; requests 0..n-1 score the first choice (yes), n..2n-1 the second (no)."""
+
+    kind: Kind = "loglikelihood"
+
+    def views(self, doc: Document) -> list[Document]:
+        return [
+            {"query": doc["query"], "history": doc["history"], "candidate": candidate}
+            for candidate in doc["candidates"]
+        ]
+
+    def requests(self, doc: Document, prompts: Sequence[str], choices: Sequence[str]) -> list[Request]:
+        return [Request(doc, (prompt, choice)) for choice in choices for prompt in prompts]

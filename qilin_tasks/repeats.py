@@ -1,0 +1,54 @@
+"""Several answers to one request: each is scored, a document counts with their mean, and the variance is split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from qilin_tasks.family import Document
+
+
+class Scores(Protocol):
+    """What `score_repeats` needs of a scorer."""
+
+    def score(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]: ...
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """Values of each document (the mean over its repeats), and how they spread.
+
+    `variance` is None for one repeat; else by metric `within` (mean over documents of the variance of its repeats) and
+    `between` (variance of the documents' means, the sampling of answers included), with `repeats`.
+    """
+
+    values: list[dict[str, float]]
+    variance: dict[str, Any] | None
+
+
+def score_repeats(scorer: Scores, docs: Sequence[Document], responses: Sequence[Sequence[Sequence[Any]]]) -> Repeated:
+    """Score `responses[i][q][r]`, repeat r of request q of document i; all requests have the same repeats."""
+    repeats = len(responses[0][0]) if responses and responses[0] else 1
+    runs = [
+        scorer.score(docs, [[request[repeat] for request in requests] for requests in responses])
+        for repeat in range(repeats)
+    ]
+    if repeats == 1:
+        return Repeated(runs[0], None)
+    names = list(runs[0][0])
+    # (repeats, documents, metrics)
+    table = np.array([[[row[name] for name in names] for row in run] for run in runs])
+    means = table.mean(axis=0)
+    variance = {
+        "repeats": repeats,
+        "within": dict(zip(names, table.var(axis=0, ddof=1).mean(axis=0).tolist(), strict=True)),
+        "between": dict(zip(names, _between(means).tolist(), strict=True)),
+    }
+    return Repeated([dict(zip(names, row, strict=True)) for row in means.tolist()], variance)
+
+
+def _between(means: Any) -> Any:
+    return means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])

@@ -1,0 +1,1 @@
+"""ReQA as generation: settings, pools, documents, scorers and baselines of one family."""

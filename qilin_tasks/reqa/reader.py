@@ -1,0 +1,109 @@
+"""Responses to per-document scores for the readers of ReQA: EM, F1, ROUGE-L, METEOR, BERTScore F1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from qilin_tasks.family import Document, Scorer
+from qilin_tasks.metrics.answer_batch import (
+    BERTSCORE_F1,
+    EMPTY_RATE,
+    UNFINISHED_REASONING_RATE,
+    AnswerBatch,
+    bert_scorer,
+    count,
+    rouge_l,
+)
+from qilin_tasks.metrics.meteor import check_meteor, meteor, meteor_signature
+from qilin_tasks.metrics.metric import Metric, Table
+from qilin_tasks.metrics.squad import Tokenizer, exact_match, token_f1
+from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.reqa.retrieval import retriever_recipe
+from qilin_tasks.reqa.scorer import pool_parts
+from qilin_tasks.reqa.settings import ReaderSettings
+from qilin_tasks.sources.reqa import SETS
+from qilin_tasks.text.tokens import tokenize_chars
+
+
+def f1_tokenizer(language: str) -> Tokenizer:
+    """SQuAD's own tokens (between spaces) for English; characters for Chinese and Thai, which write no spaces."""
+    return str.split if language == "en" else tokenize_chars
+
+
+def meteor_synonyms(language: str) -> str:
+    """WordNet for English; there is none here for Chinese and Thai, where METEOR compares tokens only."""
+    return "wordnet" if language == "en" else "none"
+
+
+def _exact_match(batch: AnswerBatch) -> list[float]:
+    pairs = zip(batch.texts, batch.references, strict=True)
+    return [exact_match(text, golds) if text else 0.0 for text, golds in pairs]
+
+
+def _token_f1(batch: AnswerBatch) -> list[float]:
+    return [
+        token_f1(text, golds, tokenizer=f1_tokenizer(doc["language"]))
+        for doc, text, golds in zip(batch.docs, batch.texts, batch.references, strict=True)
+    ]
+
+
+def _meteor(batch: AnswerBatch) -> list[float]:
+    values = []
+    for doc, text, golds in zip(batch.docs, batch.texts, batch.references, strict=True):
+        hypothesis, *references = (tokenize_chars(some) for some in (text, *golds))
+        values.append(meteor(hypothesis, references, synonyms=meteor_synonyms(doc["language"])))
+    return values
+
+
+METRICS: Table[AnswerBatch] = {
+    "em": Metric(
+        about="exact match with a gold answer, normalised as SQuAD", score=_exact_match, higher_is_better=True
+    ),
+    "f1": Metric(about="F1 of tokens with the best gold answer", score=_token_f1, higher_is_better=True),
+    "rouge_l": rouge_l("ROUGE-L F1 over characters and words", tokenizer=tokenize_chars, recipe="rouge", name="char"),
+    "meteor": Metric(
+        about="METEOR with the best gold answer",
+        score=_meteor,
+        higher_is_better=True,
+        switch="meteor",
+        settings=("meteor_download",),
+        recipe=("meteor", lambda s: meteor_signature(synonyms=meteor_synonyms(SETS[s.set].language))),
+    ),
+    "bertscore_f1": BERTSCORE_F1,
+    "answer_shown": count("an answer sentence is in the prompt", "answer_shown", higher_is_better=True, high=1.0),
+    "empty_rate": EMPTY_RATE,
+    "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
+}
+
+
+class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
+    """`reqa_<set>_reader_<context>`: values in 0..1, the best over the gold answers, 0 for an empty answer."""
+
+    METRICS: ClassVar[Table[Any]] = METRICS
+
+    def check(self) -> None:
+        if self.settings.meteor == "on":
+            synonyms = meteor_synonyms(SETS[self.settings.set].language)
+            check_meteor(synonyms=synonyms, download=self.settings.meteor_download == "on")
+        scorer = bert_scorer(self.settings)
+        if scorer is not None:
+            scorer.check()
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
+        return AnswerBatch(
+            docs, [response[0] for response in responses], [doc["answers"] for doc in docs], self.settings
+        )
+
+    def document_parts(self) -> dict[str, Any]:
+        chosen = self.settings
+        retrieved = chosen.context in ("bm25", "dense")
+        return {
+            **pool_parts(chosen),
+            "ctx": retriever_recipe(chosen.context, chosen) if retrieved else chosen.context,
+            "k": None if chosen.context == "na" else chosen.top_k,
+            "chars": None if chosen.context == "na" else chosen.candidate_chars,
+        }
+
+    def shown(self, response: Any) -> str:
+        return strip_reasoning(response).text

@@ -1,0 +1,216 @@
+"""Responses to per-document scores for the three ways of retrieving: listwise, likelihood, generated sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from qilin_tasks.errors import DataError
+from qilin_tasks.family import Document, Scorer
+from qilin_tasks.metrics.answer_batch import count
+from qilin_tasks.metrics.hits import Floats, Hits
+from qilin_tasks.metrics.metric import Metric, Table
+from qilin_tasks.metrics.ranked_batch import RATES, SUFFIXES, strict_and_repaired, whole
+from qilin_tasks.metrics.recall import success
+from qilin_tasks.metrics.reciprocal_rank import reciprocal_rank
+from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
+from qilin_tasks.reqa.rankings import CandidateRanks, Judged, candidate_ranks
+from qilin_tasks.reqa.ranks import best_rank, document_scores
+from qilin_tasks.reqa.retrieval import prepare, retriever, retriever_recipe
+from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, LikelihoodSettings, PoolSettings
+from qilin_tasks.sources.reqa import SETS
+
+
+@dataclass(frozen=True)
+class RankedSentences:
+    """Questions with the ranks that came of them, by suffix, and the parsed answers behind them."""
+
+    docs: Sequence[Document]
+    ranks: Mapping[str, CandidateRanks]
+    parsed: Sequence[Sequence[ParsedRanking]]
+
+    @property
+    def shown(self) -> list[int]:
+        """Candidates in the prompt of each question; 1 where the whole pool is searched by one written sentence."""
+        return [max(len(doc.get("candidates", ())), 1) for doc in self.docs]
+
+
+def _sentence(function: Callable[[Hits], Floats]) -> Callable[[RankedSentences, str], Floats]:
+    return lambda batch, suffix: function(Hits.first_only(batch.ranks[suffix].sentence))
+
+
+def _document(function: Callable[[Hits], Floats]) -> Callable[[RankedSentences, str], Floats]:
+    return lambda batch, suffix: function(Hits.first_only(batch.ranks[suffix].document))
+
+
+METRICS: Table[RankedSentences] = {
+    **strict_and_repaired(
+        {
+            "mrr": ("reciprocal rank of the first answer sentence", _sentence(reciprocal_rank)),
+            "r@1": ("an answer sentence comes first", _sentence(lambda hits: success(hits, 1))),
+            "r@5": ("an answer sentence among the first 5", _sentence(lambda hits: success(hits, 5))),
+            "r@10": ("an answer sentence among the first 10", _sentence(lambda hits: success(hits, 10))),
+            "doc_mrr": ("reciprocal rank of the answer's paragraph", _document(reciprocal_rank)),
+        }
+    ),
+    "candidate_recall": Metric(
+        about="share of questions with an answer sentence among the candidates",
+        score=lambda batch: [float(found) for found in batch.ranks[""].found],
+        higher_is_better=True,
+    ),
+    **RATES,
+    "candidates_trimmed": count("candidates whose text was cut", "candidates_trimmed"),
+}
+
+
+class _ReQAScorer(Scorer[Any, RankedSentences]):
+    METRICS: ClassVar[Table[Any]] = METRICS
+
+    def document_parts(self) -> dict[str, Any]:
+        return pool_parts(self.settings)
+
+
+def pool_parts(settings: PoolSettings) -> dict[str, Any]:
+    """The signature's parts of the pool."""
+    return {
+        "set": settings.set,
+        "pool": settings.pool().fingerprint,
+        "limit": settings.corpus_limit if SETS[settings.set].beir else None,
+        "seed": settings.shuffle_seed,
+    }
+
+
+class ListwiseScorer(_ReQAScorer):
+    """`reqa_<set>`: what the model ranked (strict), and with the rest appended (repaired)."""
+
+    settings: CandidateSettings
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedSentences:
+        parsed = [
+            parse_ranking(response[0], n=len(doc["candidates"])) for doc, response in zip(docs, responses, strict=True)
+        ]
+        judged = [Judged(doc["relevant"], doc["owners"], doc["documents"]) for doc in docs]
+        ranks = candidate_ranks([ranking.ids for ranking in parsed], judged)
+        return RankedSentences(docs, ranks, [[ranking] for ranking in parsed])
+
+    def document_parts(self) -> dict[str, Any]:
+        return {
+            **super().document_parts(),
+            "stage1": retriever_recipe(self.settings.first_stage, self.settings),
+            "k": self.settings.top_k,
+            "chars": self.settings.candidate_chars,
+        }
+
+    def shown(self, response: Any) -> str:
+        return strip_reasoning(response).text
+
+
+class LikelihoodScorer(ListwiseScorer):
+    """`responses[i]` holds (log-likelihood, greedy) of each candidate in order; ties get their mean rank.
+
+    The log-likelihood is divided by the UTF-8 bytes of what was scored. Raises DataError for a value that is no
+    number: the engine failed, which is no score.
+    """
+
+    settings: LikelihoodSettings
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> RankedSentences:
+        pairs = []
+        for doc, values in zip(docs, responses, strict=True):
+            scores = np.array([float(value[0]) for value in values])
+            if len(scores) != len(doc["candidates"]) or np.isnan(scores).any():
+                raise DataError(
+                    f"document {doc['doc_key']!r}: {len(scores)} log-likelihoods ({scores[:3]}…) for "
+                    f"{len(doc['candidates'])} candidates; each must be a number"
+                )
+            scores /= lengths(doc, direction=self.settings.direction)
+            gold = [number - 1 for number in doc["relevant"]]
+            pairs.append(_ranks_over(scores, gold=gold, owners=np.array(doc["owners"]), documents=doc["documents"]))
+        ranks = _both(pairs, found=[bool(doc["relevant"]) for doc in docs])
+        return RankedSentences(docs, ranks, [[whole(range(1, len(doc["candidates"]) + 1))] for doc in docs])
+
+    def document_parts(self) -> dict[str, Any]:
+        return {**super().document_parts(), "of": self.settings.direction, "per": "byte"}
+
+    def shown(self, response: Any) -> Any:
+        return response
+
+
+class GenerateScorer(_ReQAScorer):
+    """The written sentence is the query over the whole pool; a candidate that was written out exactly comes first.
+
+    Strict: an answer that shares nothing with the gold sentence has not retrieved it; repaired: ReQA's rank, with ties
+    (all candidates for an empty answer) averaged.
+    """
+
+    settings: GenerateSettings
+
+    def check(self) -> None:
+        retriever(self.settings.matcher, self.settings.pool(), self.settings)
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedSentences:
+        pool = self.settings.pool()
+        matcher = retriever(self.settings.matcher, pool, self.settings)
+        owners = np.array(pool.owners)
+        exact: dict[str, list[int]] = {}
+        for position, text in enumerate(pool.candidates):
+            exact.setdefault(" ".join(text.split()), []).append(position)
+        answers = [strip_reasoning(response[0]) for response in responses]
+        queries = [" ".join(answer.text.split()) for answer in answers]
+        prepare(matcher, filter(None, queries))
+        pairs, strict, parsed = [], [], []
+        for doc, answer, query in zip(docs, answers, queries, strict=True):
+            scores = matcher.scores(query) if query else np.zeros(len(pool.candidates))
+            if query in exact:
+                scores = scores.copy()
+                scores[exact[query]] = math.inf
+            sentence, document = _ranks_over(scores, gold=doc["gold"], owners=owners, documents=doc["documents"])
+            pairs.append((sentence, document))
+            # A BM25 score of 0 is no match at all.
+            positive = self.settings.matcher == "bm25"
+            if not query or (positive and scores[doc["gold"]].max() <= 0):
+                sentence = math.inf
+            if not query or (positive and scores[np.isin(owners, doc["documents"])].max() <= 0):
+                document = math.inf
+            strict.append((sentence, document))
+            written = bool(query)
+            ids = (1,) if written else ()
+            parsed.append([ParsedRanking(ids, 0, 0, 1 - len(ids), valid=written, unfinished=answer.unfinished)])
+        found = [bool(doc["gold"]) for doc in docs]
+        ranks = {"": _both(strict, found=found)[""], "_repaired": _both(pairs, found=found)["_repaired"]}
+        return RankedSentences(docs, ranks, parsed)
+
+    def document_parts(self) -> dict[str, Any]:
+        return {**super().document_parts(), "match": retriever_recipe(self.settings.matcher, self.settings)}
+
+    def shown(self, response: Any) -> str:
+        return strip_reasoning(response).text
+
+
+def lengths(doc: Document, *, direction: str) -> Floats:
+    """The UTF-8 bytes of what is scored for each candidate, shape (candidates,)."""
+    texts = [doc["question"]] * len(doc["candidates"]) if direction == "question" else doc["candidates"]
+    return np.array([max(len(text.encode("utf-8", "replace")), 1) for text in texts], dtype=np.float64)
+
+
+def _ranks_over(scores: Floats, *, gold: Sequence[int], owners: Any, documents: Sequence[int]) -> tuple[float, float]:
+    """Ranks of the gold sentence and its document by a score for every candidate; infinity where it is none."""
+    per_document = document_scores(scores, owners)
+    present = [
+        document for document in documents if document < len(per_document) and per_document[document] > -math.inf
+    ]
+    return (
+        best_rank(scores, gold) if gold else math.inf,
+        best_rank(per_document, present) if present else math.inf,
+    )
+
+
+def _both(pairs: Sequence[tuple[float, float]], *, found: Sequence[bool]) -> dict[str, CandidateRanks]:
+    """The same ranks for both readings: a score for every candidate leaves nothing to repair."""
+    sentence, document = np.array(pairs, dtype=np.float64).reshape(-1, 2).T
+    return dict.fromkeys(SUFFIXES, CandidateRanks(sentence, document, np.array(found, dtype=np.bool_)))

@@ -1,0 +1,165 @@
+"""All metrics again from the samples, without a model: the task's own scoring over the stored responses."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qilin_tasks import __version__
+from qilin_tasks.errors import SettingError
+from qilin_tasks.families import family, metric_rows, scoring_names
+from qilin_tasks.family import Scorer
+from qilin_tasks.files import write_whole
+from qilin_tasks.parsing.prompts import whole_response
+from qilin_tasks.repeats import score_repeats
+from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
+from qilin_tasks.signature import signature
+
+#: Parts of a signature that describe the prompts and the data: a rescored result keeps them.
+KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "data", "n", "samples", "v")
+
+
+@dataclass(frozen=True)
+class Rescored:
+    """What came of one result: the new file, and every metric before (None where it is new) and after."""
+
+    result: TaskResult
+    path: Path
+    changes: dict[str, tuple[float | None, float]]
+
+
+def settings_for(result: TaskResult, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a result with changed scoring settings. Raises SettingError where a prompt would change."""
+    may_change = scoring_names()
+    for key in changes:
+        if key not in may_change:
+            raise SettingError(
+                f"setting {key!r}: the prompts of {result.task} were made with it, so the model has to be asked again; "
+                f"what can change here: {', '.join(may_change)}"
+            )
+    return {**result.metadata, **changes}
+
+
+def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
+    """Score one result again and write new files beside the old ones, which stay.
+
+    Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
+    raise; nothing is written then.
+    """
+    name = result.parts.get("family")
+    if name is None:
+        raise SettingError(
+            f"{result.path}: task {result.task!r} carries no signature of qilin-tasks, so its scoring isn't known; "
+            "rescore takes results of our tasks only"
+        )
+    found = family(name, where=f"task {result.task!r}")
+    metadata = settings_for(result, changes)
+    before = found.scorer(found.settings.from_metadata(result.metadata))
+    scorer = found.scorer(found.settings.from_metadata(metadata))
+    scorer.check()
+    by_filter: dict[str, list[Sample]] = defaultdict(list)
+    for sample in iter_samples(result):
+        by_filter[sample.filter].append(sample)
+    samples = next(iter(by_filter.values()))
+    scored = score_repeats(scorer, [sample.doc for sample in samples], [_responses(sample) for sample in samples])
+    # The YAML may list fewer metrics than the family has; what the old settings had switched off may come now, and
+    # answers that came without metrics (`--predict_only`) get all of them.
+    shown = {*result.values, *before.unavailable()} if result.values else set(scorer.METRICS)
+    names = [name for name in scored.values[0] if name in shown]
+    metadata["signature"] = _signature(name, scorer, result)
+    if scored.variance is not None:
+        metadata["variance"] = scored.variance
+    values = {
+        sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
+    }
+    return _write(result, by_filter, values, names=names, metadata=metadata)
+
+
+def _responses(sample: Sample) -> list[list[Any]]:
+    """The repeats of each request, as the task sees them; the samples file holds numbers as text."""
+    prompts = sample.raw_prompts
+    return [
+        [
+            (float(response[0]), str(response[1]) == "True")
+            if isinstance(response, list)
+            else whole_response(prompts[number] if number < len(prompts) else "", response)
+            for response in repeats
+        ]
+        for number, repeats in enumerate(sample.responses)
+    ]
+
+
+def _signature(family_name: str, scorer: Scorer[Any, Any], result: TaskResult) -> str:
+    kept = {key: result.parts[key] for key in KEPT_PARTS if key in result.parts}
+    return signature(family_name, {**scorer.signature_parts(), **kept, "code": __version__})
+
+
+def _write(
+    result: TaskResult,
+    by_filter: Mapping[str, Sequence[Sample]],
+    values: Mapping[int | str, Mapping[str, float]],
+    *,
+    names: Sequence[str],
+    metadata: Mapping[str, Any],
+) -> Rescored:
+    now = datetime.datetime.now()
+    stamp = now.isoformat().replace(":", "-")
+    data = json.loads(result.path.read_text(encoding="utf-8"))
+    for key in ("results", "configs", "versions", "n-shot", "n-samples", "task_hashes"):
+        data[key] = {name: value for name, value in data.get(key, {}).items() if name == result.task}
+    for key in ("groups", "group_subtasks"):
+        data[key] = {}
+    table = metric_rows(result.parts["family"])
+    data["higher_is_better"] = {result.task: {name: table[name].higher_is_better for name in names}}
+    config = data["configs"][result.task]
+    config["metadata"] = dict(metadata)
+    config["metric_list"] = [
+        {"metric": name, "aggregation": "mean", "higher_is_better": data["higher_is_better"][result.task][name]}
+        for name in names
+    ]
+    old = data["results"][result.task]
+    data["results"][result.task] = {key: value for key, value in old.items() if "," not in key}
+    for filter_name, samples in by_filter.items():
+        for name in names:
+            column = np.array([values[sample.key][name] for sample in samples])
+            error = float(column.std(ddof=1) / math.sqrt(len(column))) if len(column) > 1 else "N/A"
+            data["results"][result.task][f"{name},{filter_name}"] = float(column.mean())
+            data["results"][result.task][f"{name}_stderr,{filter_name}"] = error
+    data["date"] = now.timestamp()
+    data["rescored_from"] = result.path.name
+    lines = (
+        json.dumps(_line(sample, values[sample.key], names=names), ensure_ascii=False)
+        for samples in by_filter.values()
+        for sample in samples
+    )
+    # The results file last: a results file never stands without its samples.
+    write_whole(result.path.with_name(f"samples_{result.task}_{stamp}.jsonl"), "\n".join(lines) + "\n")
+    path = result.path.with_name(f"results_{stamp}.json")
+    write_whole(path, json.dumps(data, ensure_ascii=False, indent=2))
+    new = next(r for r in read_results(path) if r.task == result.task)
+    return Rescored(new, path, {name: (result.values.get(name), new.values[name]) for name in names})
+
+
+def _line(sample: Sample, values: Mapping[str, float], *, names: Sequence[str]) -> dict[str, Any]:
+    line: dict[str, Any] = json.loads(sample.line)
+    for name in line.pop("metrics"):
+        line.pop(name, None)
+    return {**line, "metrics": list(names), **values}
+
+
+def original(result: TaskResult) -> TaskResult:
+    """The result that a model's answers came in, where `result` was rescored from it itself."""
+    data = json.loads(result.path.read_text(encoding="utf-8"))
+    first = data.get("rescored_from")
+    if first is None:
+        return result
+    found = next(r for r in read_results(result.path.with_name(first)) if r.task == result.task)
+    return original(found)

@@ -1,1 +1,0 @@
-"""Responses to per-document scores, without the harness: what tasks and rescoring share."""

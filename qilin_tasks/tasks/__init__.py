@@ -1,1 +1,0 @@
-"""Task classes and loaders that the YAML names: with `models`, the only importers of lm_eval."""
