@@ -69,7 +69,9 @@ def layer_of(name: str) -> int:
 
 
 def modules(package: Path) -> list[Path]:
-    return sorted(path for path in package.rglob("*.py") if "_lm_eval_tasks" not in path.parts)
+    """All of them but those that only the harness loads: the folders that go to upstream."""
+    carried = tuple(package.glob("upstream/qilin*/*.py"))
+    return sorted(path for path in package.rglob("*.py") if "_lm_eval_tasks" not in path.parts and path not in carried)
 
 
 def imported_units(path: Path, package: Path) -> set[str]:

@@ -1,4 +1,4 @@
-"""`qilin-tasks publish-docs`: the ready documents as a data set; nothing is uploaded, the steps are printed."""
+"""`qilin-tasks publish-docs`: the ready documents as data sets; nothing is uploaded, the steps are printed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 DESCRIPTION = """\
-Write the documents of the tasks (query, contexts as shown, reference, ids) as parquet, one config a task, with a card
-and SHA256SUMS, below DIR. They are made from QILIN_DATA and REQA_DATA as the tasks make them. Nothing is uploaded.
+Write the documents of the tasks (query, texts as shown, reference, ids) as parquet, one config for what is the same,
+with a card and SHA256SUMS, below DIR. They are made from QILIN_DATA and REQA_DATA as the tasks make them. Nothing is
+uploaded.
 
-  QILIN_REVISION=... qilin-tasks publish-docs documents --tasks qilin --metadata '{"contexts": "bm25.parquet"}'
+  QILIN_REVISION=... qilin-tasks publish-docs documents --sets qilin-dqa
 """
 
 
@@ -23,29 +24,33 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("folder", metavar="DIR", help="where the data sets go; made where there is none")
-    parser.add_argument("--tasks", default="qilin,reqa", metavar="FAMILIES", help="qilin, reqa (default: both)")
+    parser.add_argument(
+        "--sets",
+        default="qilin-dqa",
+        metavar="NAMES",
+        help="qilin-dqa (default), qilin-ranking, reqa-by-sa-4, reqa-by-sa-3, reqa-mit",
+    )
     parser.add_argument("--metadata", default="{}", metavar="JSON", help="settings over those of the YAML")
     parser.add_argument("--replace", action="store_true", help="write over a data set that is there")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write, and print how to upload; raises QilinTasksError with nothing written for the family that fails."""
+    """Write, and print how to upload; raises QilinTasksError with nothing written for the data set that fails."""
     from qilin_tasks.upstream.documents import publish_documents
-    from qilin_tasks.upstream.families import family_names
+    from qilin_tasks.upstream.hosted import HOSTED, hosted_names
 
     metadata = settings(args.metadata)
-    names = family_names(args.tasks)
-    places = [
-        publish_documents(Path(args.folder).expanduser(), name, metadata=metadata, replace=args.replace)
-        for name in names
-    ]
-    for place in places:
+    for name in hosted_names(args.sets):
+        place = publish_documents(Path(args.folder).expanduser(), name, metadata=metadata, replace=args.replace)
         print(f"wrote {place}")
-    print("Nothing was uploaded. Read each README.md (origin, licence), then, with your own name for OWNER:")
-    for place in places:
-        print(f"  hf upload OWNER/{place.name} {place} . --repo-type dataset")
-    print(f"  qilin-tasks upstream CHECKOUT --tasks {args.tasks} --dataset OWNER")
+        if consent := HOSTED[name].licence.consent:
+            print(f"  stop: do not upload it without the consent of {consent}")
+        print(f"  then: hf upload OWNER/{name} {place} . --repo-type dataset")
+    print(
+        "Nothing was uploaded. Read each README.md first; `hf upload` prints the commit that the tasks are pinned to:\n"
+        "  qilin-tasks upstream CHECKOUT --dataset OWNER --revision COMMIT"
+    )
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The card of a data set of ready documents: its fields, how they were made, where from, and its licence."""
+"""The card of a data set of ready documents: front matter for the hub, then origin, licence, fields and recipes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import yaml
+
 from qilin_tasks import __version__
-from qilin_tasks.sources.qilin import open_qilin
-from qilin_tasks.sources.reqa import SETS, data_spec
+from qilin_tasks.upstream.hosted import SAMPLE_LICENCE, Hosted, Licence
+
+CARD = "README.md"
 
 
 @dataclass(frozen=True)
 class Config:
-    """One task's documents: `recipe` are the settings that made them, `signature` sums them up with their digest."""
+    """One config: the tasks that ask about it, its documents, the settings and sources that made them.
 
-    task: str
+    `differing` counts, for each task but the first, the documents that the task in qilin-tasks shows otherwise.
+    """
+
+    name: str
+    tasks: tuple[str, ...]
     table: Any
     recipe: Mapping[str, Any]
-    signature: str
+    sources: Mapping[str, str]
+    differing: Mapping[str, int]
 
 
 FIELDS = {
@@ -42,47 +50,56 @@ FIELDS = {
     "documents": "numbers of all gold paragraphs",
     "answers": "the gold answers",
     "owners": "each candidate's paragraph",
-    "direction": "whose log-likelihood ranks: the question's given the sentence, or the sentence's given the question",
 }
-_QILIN_LICENCE = (
-    "The notes, questions and answers are Qilin's and keep the terms of "
-    "[THUIR/Qilin](https://huggingface.co/datasets/THUIR/Qilin); look at them before you upload this."
-)
-_REQA_LICENCE = (
-    "SQuAD and XQuAD: CC BY-SA 4.0; Natural Questions: CC BY-SA 3.0; iapp-wiki-qa-squad: MIT; the sets of MTEB keep "
-    "the terms of their origin. What is derived from them here keeps theirs."
-)
+_SIZES = (("n<1K", 1_000), ("1K<n<10K", 10_000), ("10K<n<100K", 100_000), ("100K<n<1M", 1_000_000))
 
 
-def card(name: str, configs: Sequence[Config]) -> str:
-    """The data set's README.md: front matter that `datasets` reads the configs from, then the card."""
-    languages = ["zh"] if name == "qilin" else ["en", "zh", "th"]
-    head = ["---", "license: other", "language:", *(f"- {language}" for language in languages), "configs:"]
-    for config in configs:
-        head += [
-            f"- config_name: {config.task}",
-            "  data_files:",
-            "  - split: test",
-            f"    path: {config.task}/test-*.parquet",
-        ]
-    return "\n".join([*head, "---", "", *_body(name, configs)]) + "\n"
+def card(chosen: Hosted, configs: Sequence[Config], *, sample: bool) -> str:
+    """The data set's README.md. `sample`: its documents are made of the embedded sample, whose licence they have."""
+    licence = SAMPLE_LICENCE if sample else chosen.licence
+    head = {
+        "license": licence.id,
+        "license_name": licence.name,
+        "license_link": licence.link,
+        "language": list(chosen.languages),
+        "pretty_name": chosen.title,
+        "task_categories": list(chosen.task_categories),
+        "size_categories": [_size(sum(config.table.num_rows for config in configs))],
+        "source_datasets": ["original"] if sample else list(chosen.sources),
+        "tags": ["lm-evaluation-harness", "benchmark", *(["sample"] if sample else [])],
+        "configs": [
+            {"config_name": c.name, "data_files": [{"split": "test", "path": f"{c.name}/test-*.parquet"}]}
+            for c in configs
+        ],
+    }
+    front = yaml.safe_dump(head, sort_keys=False, allow_unicode=True, width=1000)
+    return "\n".join([f"---\n{front}---", "", *_body(chosen, configs, licence, sample=sample)]) + "\n"
 
 
-def _body(name: str, configs: Sequence[Config]) -> list[str]:
-    title = {"qilin": "Qilin", "reqa": "ReQA"}[name]
+def _size(rows: int) -> str:
+    return next((name for name, limit in _SIZES if rows < limit), "n>1M")
+
+
+def _body(chosen: Hosted, configs: Sequence[Config], licence: Licence, *, sample: bool) -> list[str]:
     fields = sorted({(field.name, str(field.type)) for config in configs for field in config.table.schema})
+    made_up = ["", "The text was made up for tests: nobody should publish numbers on it."] if sample else []
+    consent = [f"Before a copy is hosted, consent is needed of {licence.consent}.", ""] if licence.consent else []
     return [
-        f"# {title}: documents for lm-evaluation-harness",
+        f"# {chosen.title}",
         "",
-        "One config a task, one split (`test`), one row a document: all that the prompt shows and that scoring needs,",
-        f"so that a task loads in seconds. Made by `qilin-tasks publish-docs` {__version__}.",
+        "One split (`test`), one row a document: all that a prompt shows and that scoring needs, so that a task of",
+        f"lm-evaluation-harness loads in seconds. Made by `qilin-tasks publish-docs` {__version__}.",
+        *made_up,
         "",
-        "## Origin and licence",
+        "## Sources and licence",
         "",
-        _origin(name, configs),
+        "| source | commit or state |",
+        "|---|---|",
+        *(f"| `{name}` | {commit} |" for name, commit in sorted({i for c in configs for i in c.sources.items()})),
         "",
-        _QILIN_LICENCE if name == "qilin" else _REQA_LICENCE,
+        f"Licence: [{licence.name}]({licence.link}).",
         "",
+        *consent,
         "## Fields",
         "",
         "| field | type | |",
@@ -91,39 +108,24 @@ def _body(name: str, configs: Sequence[Config]) -> list[str]:
         "",
         "## Configs and how each was made",
         "",
-        "| config | documents | settings | signature |",
+        "| config | documents | read by | settings |",
         "|---|---:|---|---|",
         *(
-            f"| `{config.task}` | {config.table.num_rows} | `{_settings(config)}` | `{_escaped(config.signature)}` |"
+            f"| `{config.name}` | {config.table.num_rows} | {', '.join(f'`{task}`' for task in config.tasks)} "
+            f"| `{json.dumps(dict(config.recipe), ensure_ascii=False, sort_keys=True)}` |"
             for config in configs
         ),
         "",
-        "`SHA256SUMS` lists every file: `sha256sum -c SHA256SUMS`.",
+        *(line for config in configs for line in _differences(config)),
+        "`SHA256SUMS` lists the data files: `sha256sum -c SHA256SUMS`.",
     ]
 
 
-def _origin(name: str, configs: Sequence[Config]) -> str:
-    if name == "qilin":
-        source = open_qilin()
-        revision = source.revision or "none (a local folder or the sample of qilin-tasks)"
-        prints = {config: source.fingerprint(config) for config in ("dqa", "notes") if source.has(config)}
-        shown = ", ".join(f"{config} `{value}`" for config, value in prints.items())
-        made_up = " The sample's text was made up for tests: nobody should publish numbers on it." * (
-            source.name == "sample"
-        )
-        return f"Source: `{source.name}`; revision: {revision}; fingerprints of what was read: {shown}.{made_up}"
-    sets = {str(config.recipe["set"]): config.recipe.get("data_revision") for config in configs}
-    lines = [f"{key} = `{SETS[key].hub}` ({SETS[key].split}), revision {sets[key] or 'newest'}" for key in sorted(sets)]
-    where = data_spec()
-    made_up = " The sample's text was made up for tests: nobody should publish numbers on it." * (where == "sample")
-    return f"Read from: `{where}`; sets: {'; '.join(lines)}.{made_up}"
-
-
-def _settings(config: Config) -> str:
-    """Only what shapes the documents; how they are scored is the task's."""
-    shown = {k: v for k, v in config.recipe.items() if not k.startswith(("bertscore", "meteor", "dense"))}
-    return _escaped(json.dumps(shown, ensure_ascii=False, sort_keys=True))
-
-
-def _escaped(text: str) -> str:
-    return text.replace("|", "\\|")
+def _differences(config: Config) -> list[str]:
+    """A line for each task of qilin-tasks that cuts the texts otherwise."""
+    return [
+        f"`{task}` of qilin-tasks shows {count} of the {config.table.num_rows} documents of `{config.name}` with other "
+        f"texts or windows; here it asks about the texts of `{config.tasks[0]}`.\n"
+        for task, count in config.differing.items()
+        if count
+    ]

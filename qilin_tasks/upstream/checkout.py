@@ -1,48 +1,78 @@
-"""A family's folder in a checkout of lm-evaluation-harness: its files, and the row in the table of tasks."""
+"""Static task folders into a checkout of lm-evaluation-harness, and their rows in its table of tasks."""
 
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from qilin_tasks import tasks_folder
-from qilin_tasks.errors import QilinTasksError
-from qilin_tasks.upstream.assemble import assemble
-from qilin_tasks.upstream.families import Folder, TaskFile, carried, carried_tasks, family
-from qilin_tasks.upstream.readme import readme
+from qilin_tasks.errors import QilinTasksError, SettingError, unknown
+from qilin_tasks.upstream.hosted import hosted
 from qilin_tasks.upstream.staging import refuse_other_files, staging
 from qilin_tasks.upstream.task_table import with_row
-from qilin_tasks.upstream.task_yaml import base_yaml, task_yaml
 
-#: Whose data sets the YAML names where nothing else is said; whoever uploads them says `--dataset OWNER`.
-OWNER = "qilin-tasks"
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder of `qilin_tasks/upstream/` as upstream gets it: its data set, and its row in the table of tasks."""
+
+    name: str
+    data: str
+    description: str
+    languages: str = "Chinese"
+
+
+FOLDERS = {
+    folder.name: folder
+    for folder in (
+        Folder("qilin", "qilin-dqa", "Questions of Xiaohongshu users answered with and without retrieved notes."),
+        Folder("qilin_ranking", "qilin-ranking", "Xiaohongshu's search results and recommendations, ranked by clicks."),
+    )
+}
+_OWNER = re.compile(r"[\w][\w.-]{0,95}")
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _PROJECT = re.compile(r"""^name *= *["']lm[-_]eval["']""", re.MULTILINE)
+_REVISION = "dataset_kwargs:\n  revision: REVISION\n"
 
 
-def write_upstream(checkout: Path, names: Sequence[str], *, dataset: str = OWNER, replace: bool = False) -> list[Path]:
-    """Write the families' folders and their rows into a checkout; returns the folders.
+def folder_names(text: str) -> tuple[str, ...]:
+    """`qilin` as names, each once; SettingError for one that is no folder."""
+    names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    for name in names or (text,):
+        if name not in FOLDERS:
+            raise unknown("folder", name, FOLDERS)
+    return names
 
-    `dataset`: the owner of the data sets on the hub, or a folder of `publish-docs`. Nothing is written after an error:
-    QilinTasksError for no checkout, for other files in the way, and for documents that `dataset` lacks.
+
+def write_upstream(
+    checkout: Path, names: Sequence[str], *, dataset: str, revision: str | None = None, replace: bool = False
+) -> list[Path]:
+    """Write the folders and their rows into a checkout; returns the folders, after the checkout's formatter ran.
+
+    `dataset`: the owner of the data sets on the hub, at commit `revision`, or a folder of `publish-docs`.
+    QilinTasksError, with nothing written, for no checkout, other files in the way and documents that lack; and, with
+    all written, for what the checkout's linter finds.
     """
     tasks = tasks_of(checkout)
-    wanted = {name: folder_files(name, dataset=dataset_of(name, dataset)) for name in names}
-    for name, texts in wanted.items():
-        refuse_other_files(tasks / name, texts, replace=replace)
+    texts = {name: folder_files(FOLDERS[name], dataset=dataset, revision=revision) for name in names}
+    for name in names:
+        refuse_other_files(tasks / name, texts[name], replace=replace)
     table = (tasks / "README.md").read_text(encoding="utf-8")
     for name in names:
-        chosen = family(name)
-        table = with_row(table, name=name, description=chosen.description, languages=chosen.languages)
+        table = with_row(table, name=name, description=FOLDERS[name].description, languages=FOLDERS[name].languages)
     with staging() as staged:
-        for name, texts in wanted.items():
+        for name in names:
             place = staged.folder(tasks / name)
-            for path, text in texts.items():
-                (place / path).parent.mkdir(parents=True, exist_ok=True)
-                (place / path).write_text(text, encoding="utf-8")
+            for file, text in texts[name].items():
+                (place / file).write_text(text, encoding="utf-8")
         staged.file(tasks / "README.md", table)
-    return [tasks / name for name in names]
+    written = [tasks / name for name in names]
+    run_formatter(checkout, written)
+    return written
 
 
 def tasks_of(checkout: Path) -> Path:
@@ -58,54 +88,50 @@ def tasks_of(checkout: Path) -> Path:
     return tasks
 
 
-def dataset_of(name: str, dataset: str) -> str:
-    """The `dataset_path` of a family. QilinTasksError where a local one lacks the documents of a task."""
-    folder = Path(dataset).expanduser()
-    if not folder.is_dir():
-        if not re.fullmatch(r"[\w][\w.-]{0,95}", dataset):
+def folder_files(folder: Folder, *, dataset: str, revision: str | None) -> dict[str, str]:
+    """The files of a folder by name, with the data set's place and revision filled in."""
+    source = files("qilin_tasks.upstream").joinpath(folder.name)
+    texts = {file.name: file.read_text(encoding="utf-8") for file in source.iterdir() if file.is_file()}
+    path = dataset_path(folder, dataset=dataset)
+    if revision is not None and not _COMMIT.fullmatch(revision):
+        raise SettingError(f"revision {revision!r}: give the 40 hex digits of the commit that `hf upload` printed")
+    local = Path(path).is_absolute()
+    if local and revision is not None:
+        raise SettingError(f"revision {revision!r}: the local data set {path} has none; name the owner of the upload")
+    pinned = _REVISION.replace("REVISION", revision) if revision else ""
+    return {name: text.replace(_REVISION, pinned).replace(f"OWNER/{folder.data}", path) for name, text in texts.items()}
+
+
+def dataset_path(folder: Folder, *, dataset: str) -> str:
+    """`OWNER/NAME` on the hub, or the local data set's folder. QilinTasksError where that lacks a config."""
+    place = Path(dataset).expanduser()
+    if not place.is_dir():
+        if not _OWNER.fullmatch(dataset):
             raise QilinTasksError(
                 f"dataset {dataset!r}: neither an owner on the hub (letters, digits, - _ .) nor a folder that "
                 "`qilin-tasks publish-docs` wrote"
             )
-        return f"{dataset}/{family(name).documents}"
-    place = folder.resolve() / family(name).documents
-    missing = [task for task in carried_tasks(name) if not any((place / task).glob("test-*.parquet"))]
+        return f"{dataset}/{folder.data}"
+    place = place.resolve() / folder.data
+    missing = [name for name in hosted(folder.data).configs if not any((place / name).glob("test-*.parquet"))]
     if missing:
         raise QilinTasksError(
-            f"{place} has no documents of {', '.join(missing)}: their contexts were never computed. Run "
-            f"qilin-tasks publish-docs {dataset} --tasks {name} (it says what is missing), or name the owner of the "
-            "uploaded data set"
+            f"{place} has no documents of {', '.join(missing)}: run qilin-tasks publish-docs {dataset} --sets "
+            f"{folder.data} (it says what is missing), or name the owner of the uploaded data set"
         )
     return str(place)
 
 
-def folder_files(name: str, *, dataset: str) -> dict[str, str]:
-    """Every file of a family's folder by its path in it."""
-    texts = {"README.md": readme(name, dataset=dataset)}
-    for folder, task_files in carried(name):
-        texts |= {
-            f"{folder.path}/{path}".lstrip("/"): text
-            for path, text in _files(name, folder, task_files, dataset).items()
-        }
-    return texts
+def run_formatter(checkout: Path, folders: Sequence[Path]) -> None:
+    """`ruff check --fix` and `ruff format` with the checkout's configuration, where there is a ruff.
 
-
-def _files(name: str, folder: Folder, task_files: Sequence[TaskFile], dataset: str) -> dict[str, str]:
-    source = tasks_folder() / name
-    texts = {"utils.py": python(folder)}
-    for base in folder.bases:
-        texts[base] = base_yaml((source / base).read_text(encoding="utf-8"), dataset=dataset)
-    for file in task_files:
-        plain = file.path.read_text(encoding="utf-8")
-        texts[file.path.name] = plain if file.is_group else task_yaml(file, folder, tag=family(name).tag)
-    return texts
-
-
-def python(folder: Folder) -> str:
-    """The folder's `utils.py`, assembled from this package's own definitions."""
-    return assemble(template(folder.template), values={"TASK": template("task.py.in").rstrip()})
-
-
-def template(name: str) -> str:
-    """A file of `templates/`."""
-    return files("qilin_tasks.upstream").joinpath("templates").joinpath(name).read_text(encoding="utf-8")
+    QilinTasksError where the linter finds what it can't mend.
+    """
+    ruff = shutil.which("ruff")
+    if ruff is None:
+        return
+    paths = [str(folder) for folder in folders]
+    for command in (["check", "--fix", "--quiet"], ["format", "--quiet"]):
+        ran = subprocess.run([ruff, *command, *paths], cwd=checkout, capture_output=True, text=True, check=False)
+        if ran.returncode != 0:
+            raise QilinTasksError(f"ruff {' '.join(command)} in {checkout}: {ran.stdout}{ran.stderr}")
