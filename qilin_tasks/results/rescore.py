@@ -18,6 +18,7 @@ from qilin_tasks.errors import SettingError
 from qilin_tasks.families import family, metric_rows, scoring_names
 from qilin_tasks.family import Scorer
 from qilin_tasks.files import write_whole
+from qilin_tasks.metrics.metric import Metric
 from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.prompts import whole_response
 from qilin_tasks.repeats import WithOwn, score_repeats
@@ -52,7 +53,8 @@ def settings_for(result: TaskResult, changes: Mapping[str, Any]) -> dict[str, An
 def rescore(result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, OwnMetric] | None = None) -> Rescored:
     """Score one result again and write new files beside the old ones, which stay.
 
-    `own` are the user's own metrics, from the task's YAML: a results file never says what code to run. Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
+    `own` are the user's own metrics, from the task's YAML: a results file never says what code to run.
+    Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
     raise; nothing is written then.
     """
     name = result.parts.get("family")
@@ -64,9 +66,9 @@ def rescore(result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, Ow
     found = family(name, where=f"task {result.task!r}")
     own = own or {}
     if "own" in result.parts and not own:
-        names = ", ".join(part.partition("@")[0] for part in result.parts["own"].split(","))
+        theirs = ", ".join(part.partition("@")[0] for part in result.parts["own"].split(","))
         raise SettingError(
-            f"{result.path}: {result.task} has metrics of its own ({names}): --include_path FOLDER with the task's YAML"
+            f"{result.path}: {result.task} has metrics of its own ({theirs}): --include_path FOLDER of its YAML"
         )
     metadata = settings_for(result, changes)
     before = found.scorer(found.settings.from_metadata(result.metadata))
@@ -144,7 +146,7 @@ def _write(
         data[key] = {name: value for name, value in data.get(key, {}).items() if name == result.entry}
     for key in ("groups", "group_subtasks"):
         data[key] = {}
-    table = {**metric_rows(result.parts["family"]), **own}
+    table: dict[str, Metric[Any] | OwnMetric] = {**metric_rows(result.parts["family"]), **own}
     data["higher_is_better"] = {result.entry: {name: table[name].higher_is_better for name in names}}
     config = data["configs"][result.entry]
     config["metadata"] = dict(metadata)
