@@ -58,7 +58,12 @@ def run(args: argparse.Namespace) -> int:
 
 def examine(args: argparse.Namespace) -> list[Finding]:
     """All findings, cheap ones first."""
-    findings = [*environment.python_version(), *environment.packages(), *environment.backend(args.backend)]
+    findings = [
+        *environment.python_version(),
+        *environment.packages(),
+        *environment.harness(),
+        *environment.backend(args.backend),
+    ]
     if args.backend is None or BACKENDS[args.backend].local:
         findings += environment.accelerator()
     if args.backend is None or "vllm" in BACKENDS[args.backend].packages:
@@ -86,10 +91,7 @@ def installed_tasks() -> list[Finding]:
     from qilin_tasks.harness.install import CURRENT, STATES, survey
     from qilin_tasks.harness.location import find_harness
 
-    try:
-        harness = find_harness()
-    except QilinTasksError as error:
-        return [failure("harness", error)]
+    harness = find_harness()
     findings = []
     for copy in survey(harness.tasks):
         check = f"installed tasks, {copy.target.name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from qilin_tasks.harness.install import CURRENT, STATES, Copy, file_names, install, survey
 from qilin_tasks.harness.location import Harness, find_harness
@@ -23,6 +24,8 @@ def run(args: argparse.Namespace) -> int:
     """Print what was written, or what would be; 1 when `--check` finds something that is not current."""
     harness = find_harness()
     print(f"lm-eval {harness.version}: {harness.tasks}")
+    if harness.untested:
+        print(f"note: {harness.untested}", file=sys.stderr)
     return _check(harness) if args.check else _install(harness)
 
 

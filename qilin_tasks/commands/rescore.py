@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from qilin_tasks.metrics.own import OwnMetric
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -12,6 +16,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("runs", nargs="+", type=Path, help="folders of compare, run or lm_eval with --log_samples")
     parser.add_argument(
         "--metadata", nargs="+", default=[], help="changed scoring settings: bertscore_model=… bertscore_layer=…"
+    )
+    parser.add_argument(
+        "--include_path", action="append", default=[], help="folder of the YAML of tasks with metrics of their own"
     )
     parser.add_argument("--tasks", default="", help="only these tasks, separated by commas")
     parser.add_argument("--models", default="", help="only these models, separated by commas")
@@ -40,8 +47,13 @@ def run(args: argparse.Namespace) -> int:
     changes = parse_settings(args.metadata, flag="--metadata")
     for result in chosen:
         settings_for(result, changes)
+    own: dict[str, dict[str, OwnMetric]] = {}
+    if args.include_path:
+        from qilin_tasks.harness.task_manager import own_metrics_of
+
+        own = {result.task: own_metrics_of(result.task, args.include_path) for result in chosen if result.parts}
     for result in tqdm(chosen, desc="rescoring", unit="result"):
-        done = rescore(original(result), changes)
+        done = rescore(original(result), changes, own.get(result.task))
         tqdm.write(f"{result.model} {result.task}: {done.path}")
         for name, (before, after) in done.changes.items():
             if before is None or abs(before - after) > 1e-12:

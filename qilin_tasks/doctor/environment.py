@@ -12,13 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qilin_tasks.doctor.findings import Finding
+from qilin_tasks.doctor.findings import Finding, failure
+from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.harness import location
 from qilin_tasks.harness.backends import BACKENDS, missing_packages
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 DISTRIBUTION = "qilin-tasks"
+HARNESS = "lm-eval"
 PYTHONS = ((3, 10), (3, 13))
 GIB = 1 << 30
 #: vLLM's default for `gpu_memory_utilization` (0.32, vllm/config/cache.py).
@@ -64,10 +67,22 @@ def packages(extra: str = "") -> list[Finding]:
             faults.append(Finding(name, "fail", f"{requirement.name} is not installed", fix))
             continue
         there.append(f"{requirement.name} {version}")
+        if requirement.name == HARNESS:
+            continue  # It has a range and a line of its own.
         if not requirement.specifier.contains(version, prereleases=True):
             detail = f"{requirement.name} {version} is not {requirement.specifier}"
             faults.append(Finding(name, "fail", detail, fix))
     return faults or [Finding(name, "ok", ", ".join(there))]
+
+
+def harness() -> list[Finding]:
+    """Whether the harness can run our tasks, and whether the tests know it."""
+    try:
+        there = location.find_harness()
+    except QilinTasksError as error:
+        return [failure("harness", error)]
+    detail = f"lm-eval {there.version} in {there.tasks.parent}"
+    return [Finding("harness", "warn" if there.untested else "ok", detail, there.untested)]
 
 
 def backend(chosen: str | None) -> list[Finding]:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.errors import DependencyError, SettingError
+from qilin_tasks.errors import DependencyError, QilinTasksError, SettingError
 from qilin_tasks.harness import backends, task_manager
 from qilin_tasks.harness.location import find_harness
 from qilin_tasks.harness.machine import describe_machine_once
@@ -44,6 +44,12 @@ def run(arguments: Sequence[str]) -> int:
             describe_machine_once()
         with _checks_first(args), _told_of_losses() as lost:
             cli.execute(args)
+    except (AttributeError, ImportError, TypeError) as error:
+        # What a harness that has changed since fails with.
+        note = find_harness().untested
+        if not note or isinstance(error, QilinTasksError):
+            raise
+        raise DependencyError(f"{note} ({type(error).__name__}: {error})") from error
     finally:
         sys.argv = saved
     if lost:

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from lm_eval.tasks import TaskManager
+from lm_eval.tasks._yaml_loader import load_yaml
 
 from qilin_tasks import tasks_folder
 from qilin_tasks.errors import SettingError
 from qilin_tasks.harness.core import setting_names
+from qilin_tasks.metrics.own import OwnMetric, own_metrics
 
 #: Names that only our folders can hold: the harness's index is not read for them.
 OUR_PREFIXES = ("qilin", "reqa")
@@ -131,6 +133,13 @@ def check_settings(names: Sequence[str], manager: TaskManager, given: Mapping[st
             f"--num_fewshot {shots}: these tasks set num_fewshot to 0, for examples of the test would show documents "
             "their own answers; write a YAML of your own with a `fewshot_split` of other documents"
         )
+
+
+def own_metrics_of(name: str, include_path: Sequence[str]) -> dict[str, OwnMetric]:
+    """The functions among the metrics of a task's YAML, found in our folders and `include_path`."""
+    entry = _index(task_manager([name], metadata={}, include_path=include_path))[name]
+    listed = load_yaml(entry.yaml_path, resolve_func=True).get("metric_list") if entry.yaml_path else None
+    return own_metrics(listed or ())
 
 
 def requests(task: Any) -> list[Any]:
