@@ -9,11 +9,11 @@ from typing import Any
 
 from qilin_tasks.commands.prepare import read_trec
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import only_writer
 from qilin_tasks.retrieval.mrrank import RankNet, train_ranknet
 from qilin_tasks.retrieval.ranker_file import save_ranker
 from qilin_tasks.retrieval.routing import Router, train_router
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe
-from qilin_tasks.retrieval.workspace import locked
 from qilin_tasks.sources.parquet import file_digest
 from qilin_tasks.sources.runs import read_qrels
 
@@ -66,7 +66,7 @@ def train(runs: Sequence[Path], qrels: Path, *, kind: str, depth: int, seed: int
         seed=seed,
     )
     digests = [file_digest(path).hex()[:16] for path in (*runs, qrels)]
-    with locked(out):
+    with only_writer(out):
         save_ranker(out, model, recipe={"seed": seed, "queries": len(shared), "trained_on": digests})
     return out
 

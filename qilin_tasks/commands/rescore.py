@@ -30,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from tqdm import tqdm
 
     from qilin_tasks.errors import unknown
+    from qilin_tasks.files import together
     from qilin_tasks.harness.metadata import parse_settings
     from qilin_tasks.results.reader import find_results
     from qilin_tasks.results.rescore import original, rescore, settings_for
@@ -52,10 +53,15 @@ def run(args: argparse.Namespace) -> int:
         from qilin_tasks.harness.task_manager import own_metrics_of
 
         own = {result.task: own_metrics_of(result.task, args.include_path) for result in chosen if result.parts}
-    for result in tqdm(chosen, desc="rescoring", unit="result"):
-        done = rescore(original(result), changes, own.get(result.task))
-        tqdm.write(f"{result.model} {result.task}: {done.path}")
+    # Whole or not at all over all models: half of a table rescored would compare what can't be compared.
+    with together() as files:
+        rescored = [
+            rescore(original(result), changes, own.get(result.task), into=files)
+            for result in tqdm(chosen, desc="rescoring", unit="result")
+        ]
+    for done in rescored:
+        print(f"{done.result.model} {done.result.task}: {done.path}")
         for name, (before, after) in done.changes.items():
             if before is None or abs(before - after) > 1e-12:
-                tqdm.write(f"  {name}: {'new' if before is None else f'{before:.6f}'} -> {after:.6f}")
+                print(f"  {name}: {'new' if before is None else f'{before:.6f}'} -> {after:.6f}")
     return 0

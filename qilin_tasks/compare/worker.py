@@ -7,7 +7,6 @@ status files. The process ends itself, and all that it started, when its standar
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import signal
@@ -15,13 +14,13 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks.compare.secrets import redact, resolve
-from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.files import write_whole
+from qilin_tasks.errors import DataError, QilinTasksError
+from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.evaluate import Evaluation, evaluate, setup_logging
 from qilin_tasks.harness.machine import describe_machine_once
 from qilin_tasks.harness.models import load_model, uses_chat_template
@@ -42,25 +41,6 @@ def die_with_parent() -> None:
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a file lock; raises SettingError when another process keeps it for longer than a dying one would."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise SettingError(
-                        f"{path} is held by another process: this comparison is running already"
-                    ) from None
-                time.sleep(0.1)
-        yield
 
 
 class Status:
@@ -149,7 +129,9 @@ def run_job(job: Mapping[str, Any]) -> int:
         status = statuses[planned["name"]]
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(locked(folder / "status" / f"{planned['name']}.lock"))
+                lock = folder / "status" / f"{planned['name']}.lock"
+                busy = f"{lock} is held by another process: this comparison is running already"
+                stack.enter_context(locked(lock, busy=busy, seconds=LOCK_SECONDS))
                 if isinstance(model, StoredLM):
                     path = folder / "responses" / f"{planned['name']}.sqlite"
                     model.store = stack.enter_context(ResponseStore(path, identity=job["identity"]))

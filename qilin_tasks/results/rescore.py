@@ -17,7 +17,7 @@ from qilin_tasks import __version__
 from qilin_tasks.errors import SettingError
 from qilin_tasks.families import family, metric_rows, scoring_names
 from qilin_tasks.family import Scorer
-from qilin_tasks.files import write_whole
+from qilin_tasks.files import Together
 from qilin_tasks.metrics.metric import Metric
 from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.prompts import whole_response
@@ -50,8 +50,10 @@ def settings_for(result: TaskResult, changes: Mapping[str, Any]) -> dict[str, An
     return {**result.metadata, **changes}
 
 
-def rescore(result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, OwnMetric] | None = None) -> Rescored:
-    """Score one result again and write new files beside the old ones, which stay.
+def rescore(
+    result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, OwnMetric] | None = None, *, into: Together
+) -> Rescored:
+    """Score one result again; new files beside the old ones, which stay, appear with all others of `into`.
 
     `own` are the user's own metrics, from the task's YAML: a results file never says what code to run.
     Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
@@ -97,7 +99,7 @@ def rescore(result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, Ow
     values = {
         sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
     }
-    return _write(result, by_filter, values, names=names, metadata=metadata, own=own)
+    return _write(result, by_filter, values, names=names, metadata=metadata, own=own, into=into)
 
 
 def _responses(sample: Sample) -> list[list[Any]]:
@@ -138,6 +140,7 @@ def _write(
     names: Sequence[str],
     metadata: Mapping[str, Any],
     own: Mapping[str, OwnMetric],
+    into: Together,
 ) -> Rescored:
     now = datetime.datetime.now()
     stamp = now.isoformat().replace(":", "-")
@@ -170,11 +173,12 @@ def _write(
         for sample in samples
     )
     # The results file last: a results file never stands without its samples.
-    write_whole(result.path.with_name(f"samples_{result.entry}_{stamp}.jsonl"), "\n".join(lines) + "\n")
+    into.write(result.path.with_name(f"samples_{result.entry}_{stamp}.jsonl"), "\n".join(lines) + "\n")
     path = result.path.with_name(f"results_{stamp}.json")
-    write_whole(path, json.dumps(data, ensure_ascii=False, indent=2))
-    new = next(r for r in read_results(path) if r.task == result.task)
-    return Rescored(new, path, {name: (result.values.get(name), new.values[name]) for name in names})
+    into.write(path, json.dumps(data, ensure_ascii=False, indent=2))
+    first = next(iter(by_filter))
+    new = data["results"][result.entry]
+    return Rescored(result, path, {name: (result.values.get(name), new[f"{name},{first}"]) for name in names})
 
 
 def _line(sample: Sample, values: Mapping[str, float], *, names: Sequence[str]) -> dict[str, Any]:

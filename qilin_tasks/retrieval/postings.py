@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qilin_tasks.files import writing
 from qilin_tasks.retrieval.corpus import Batch, Corpus
 from qilin_tasks.retrieval.term_scan import Occurrences, Scanner, scanner
-from qilin_tasks.retrieval.workspace import write_whole
 
 BLOCK = 65_536
 """Documents in a block, at most: positions within it are kept in two bytes."""
@@ -41,7 +41,8 @@ class Block:
 
     def write(self, path: Path) -> None:
         """Writes the block, whole or not at all."""
-        write_whole(path, lambda file: np.savez(file, **vars(self)))
+        with writing(path) as file:
+            np.savez(file, **vars(self))
 
 
 def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block:

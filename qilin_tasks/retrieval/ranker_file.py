@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import writing
 from qilin_tasks.retrieval.mrrank import RankNet
 from qilin_tasks.retrieval.routing import Router
-from qilin_tasks.retrieval.workspace import write_whole
 
 KINDS: dict[str, type[RankNet | Router]] = {"mrrank": RankNet, "routing": Router}
 
@@ -38,7 +38,8 @@ def save_ranker(path: Path, model: RankNet | Router, *, recipe: Mapping[str, Any
     kind = next(name for name, known in KINDS.items() if isinstance(model, known))
     arrays = {field.name: np.asarray(getattr(model, field.name)) for field in dataclasses.fields(model)}
     text = json.dumps({"kind": kind, **recipe}, sort_keys=True, ensure_ascii=False)
-    write_whole(path, lambda file: np.savez(file, recipe=np.array(text), **arrays))  # type: ignore[arg-type]
+    with writing(path) as file:
+        np.savez(file, recipe=np.array(text), **arrays)  # type: ignore[arg-type]
 
 
 def load_ranker(path: Path, *, kind: str) -> LoadedRanker:
