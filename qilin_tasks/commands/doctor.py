@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from qilin_tasks.doctor import environment
+from qilin_tasks.doctor import environment, network
 from qilin_tasks.doctor.findings import Finding, as_json, failure, in_order
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.harness.backends import BACKENDS
@@ -78,7 +78,8 @@ def examine(args: argparse.Namespace) -> list[Finding]:
     if not in_order(findings[-2:]):
         return [*findings, Finding("data", "warn", "not looked at: a download would fill the disk", "see above")]
     try:
-        with _quiet("qilin_tasks", "lm_eval"):
+        findings.append(network.hub())
+        with _quiet("qilin_tasks", "lm_eval"), network.offline(findings[-1].status == "warn"):
             return [*findings, *_of_tasks(args, parse_settings(args.metadata, flag="--metadata"))]
     except QilinTasksError as error:
         return [*findings, failure("tasks", error)]
@@ -127,9 +128,11 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     from qilin_tasks.doctor.data import documents, dqa_data
     from qilin_tasks.doctor.metric_model import bertscore
     from qilin_tasks.harness import task_manager as harness
+    from qilin_tasks.harness.length import BY_CHARACTERS
 
     asked = [name for given in args.tasks for name in given.split(",")]
     manager = harness.task_manager(asked, metadata=metadata)
+    harness.check_settings(asked, manager, metadata, shots=None)
     names = harness.expand(asked, manager)
     recipes = {name: harness.recipe(name, manager) for name in names}
     findings = dqa_data() if any(name.startswith("qilin_dqa") for name in names) else []
@@ -149,7 +152,7 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
             findings.append(documents(name, task))
         except QilinTasksError as error:
             findings.append(failure(name, error))
-    model = budget.load_model(args.model) if args.model else budget.BY_CHARACTERS
+    model = budget.model_of(args.model) if args.model else BY_CHARACTERS
     if isinstance(model, Finding):
         return [*findings, model]
     if not requests:

@@ -20,7 +20,8 @@ class Backend:
     `batch_size` is what it gets when none is asked for; None leaves the harness's default of 1, for servers take one
     conversation a request (concurrency is `num_concurrent`). `probes` marks those that find `auto` by running 64
     sequences of the model's full length: quick on an accelerator, hours and all the memory on a CPU. `local` backends
-    hold the weights in this process; `chat` ones take conversations only.
+    hold the weights in this process; `chat` ones take conversations only. `seeded` ones draw answers by a `seed` among
+    their arguments, whatever the harness's own seeds are.
     """
 
     argument: str
@@ -30,11 +31,13 @@ class Backend:
     probes: bool = False
     local: bool = False
     chat: bool = False
+    seeded: bool = False
 
 
 _TORCH = ("torch", "transformers", "accelerate")
 _API = ("aiohttp", "requests", "tenacity")
-_VLLM = Backend(argument="pretrained", packages=("vllm",), extra="vllm", batch_size="auto", local=True)
+_OPENAI = (*_API, "tiktoken")
+_VLLM = Backend(argument="pretrained", packages=("vllm",), extra="vllm", batch_size="auto", local=True, seeded=True)
 _HF = Backend(argument="pretrained", packages=_TORCH, extra="hf", batch_size="auto", probes=True, local=True)
 
 BASELINE = "qilin-baseline"
@@ -55,10 +58,12 @@ BACKENDS: dict[str, Backend] = {
     ),
     # Refuses `auto`.
     "hf-multimodal": Backend(argument="pretrained", packages=_TORCH, extra="hf", local=True),
-    "local-completions": Backend(argument="model", packages=_API, extra="api"),
-    "local-chat-completions": Backend(argument="model", packages=_API, extra="api", chat=True),
-    "openai-completions": Backend(argument="model", packages=(*_API, "tiktoken"), extra="api"),
-    "openai-chat-completions": Backend(argument="model", packages=(*_API, "tiktoken"), extra="api", chat=True),
+    "local-completions": Backend(argument="model", packages=_API, extra="api", seeded=True),
+    "local-chat-completions": Backend(argument="model", packages=_API, extra="api", chat=True, seeded=True),
+    "openai-completions": Backend(argument="model", packages=(*_API, "tiktoken"), extra="api", seeded=True),
+    "openai-chat-completions": Backend(
+        argument="model", packages=(*_API, "tiktoken"), extra="api", chat=True, seeded=True
+    ),
     BASELINE: Backend(argument="strategy"),
 }
 

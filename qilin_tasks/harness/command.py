@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from qilin_tasks import tasks_folder
 from qilin_tasks.errors import DependencyError, QilinTasksError, SettingError
 from qilin_tasks.harness import backends, task_manager
 from qilin_tasks.harness.location import find_harness
@@ -110,19 +111,25 @@ def _plain_metadata(arguments: Sequence[str]) -> list[str]:
 def _complete(args: argparse.Namespace) -> None:
     """Fill in what the user left open: our folders in `include_path`, and `batch_size` by the table of backends.
 
-    A `--config` file counts as the user's word too.
+    A `--config` file counts as the user's word too. `--seed` reaches the backends that draw by a seed of their own.
     """
     config = _config_file(args)
     if hasattr(args, "include_path"):
         theirs = args.include_path or config.get("include_path") or []
         users = [theirs] if isinstance(theirs, str) else list(theirs)
         task_manager.check_folders(users)
-        args.include_path = [*task_manager.folders_to_include(), *users] or None
+        args.include_path = [str(tasks_folder()), *users]
         args.users_folders = users
-    if getattr(args, "command", None) != "run" or hasattr(args, "batch_size") or "batch_size" in config:
+    if getattr(args, "command", None) != "run":
         return
     model = args.model or config.get("model") or backends.DEFAULT
     model_args = args.model_args or config.get("model_args") or {}
+    seed = (args.seed or [None])[0]
+    seeded = model in backends.BACKENDS and backends.BACKENDS[model].seeded
+    if seed is not None and seeded and isinstance(model_args, Mapping) and "seed" not in model_args:
+        args.model_args = model_args = {**model_args, "seed": seed}
+    if hasattr(args, "batch_size") or "batch_size" in config:
+        return
     device = args.device or (model_args.get("device") if isinstance(model_args, Mapping) else None)
     size = backends.default_batch_size(model, device=device)
     if size is not None:

@@ -21,6 +21,7 @@ from qilin_tasks.family import Document
 from qilin_tasks.harness.features import features_of
 from qilin_tasks.harness.length import check_prompts_fit
 from qilin_tasks.metrics.own import own_metrics, own_part
+from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.prompts import opening_tag, whole_response
 from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.signature import digest, digest_all, signature
@@ -149,12 +150,16 @@ class TaskCore:
     def check_requests(self, instances: Sequence[Any], metadata: Mapping[str, Any]) -> None:
         """Refuses prompts that the model's context can't hold, and a hidden reasoning."""
         marker = metadata.get(THINK_END)
-        if marker and self.asking.kind == "generate_until" and opening_tag(instances[0].args[0]):
-            raise SettingError(
-                f"{THINK_END} {marker!r}: with this chat template the harness would strip the reasoning so that "
-                "a cut-off reasoning looks like an answer; remove it from --model_args, these tasks strip "
-                "reasoning themselves and count what is unfinished"
-            )
+        if marker and self.asking.kind == "generate_until":
+            opened = opening_tag(instances[0].args[0])
+            # The harness keeps what follows the marker, and all of an output that lacks it.
+            if opened and (str(marker).isdigit() or not strip_reasoning(f"{opened}{marker}").unfinished):
+                raise SettingError(
+                    f"{THINK_END} {marker!r}: with this chat template the harness would strip the reasoning so that "
+                    "a cut-off reasoning looks like an answer; these tasks strip reasoning themselves and count what "
+                    f"is unfinished: leave it out, or, where the harness wants one (enable_thinking=True), give a "
+                    f"text that the model never writes: {THINK_END}=keep-reasoning"
+                )
         check_prompts_fit(instances, metadata=metadata, task=self.name)
 
     # Scores.

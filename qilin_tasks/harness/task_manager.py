@@ -29,10 +29,9 @@ def task_manager(names: Sequence[str], *, metadata: Mapping[str, Any], include_p
     harness's. Raises SettingError for a name that is no task, group or tag.
     """
     check_folders(include_path)
-    for paths, defaults in (([str(tasks_folder())], False), (folders_to_include(), True)):
-        manager = TaskManager(
-            include_path=[*paths, *include_path] or None, include_defaults=defaults, metadata=dict(metadata)
-        )
+    for defaults in (False, True):
+        paths = [str(tasks_folder()), *include_path]
+        manager = TaskManager(include_path=paths, include_defaults=defaults, metadata=dict(metadata))
         unknown = [name for name in names if not manager.match_tasks([name])]
         if not unknown:
             return manager
@@ -51,18 +50,6 @@ def check_folders(include_path: Sequence[str]) -> None:
     for path in include_path:
         if not Path(path).is_dir():
             raise SettingError(f"--include_path {path}: no such folder")
-
-
-def folders_to_include() -> list[str]:
-    """Our folders that the harness must be told of.
-
-    One that is installed and current is left out: the harness would warn of every task in it.
-    """
-    from qilin_tasks.harness.install import CURRENT, survey
-    from qilin_tasks.harness.location import find_harness
-
-    copies = survey(find_harness().tasks)
-    return [str(copy.source) for copy in copies if copy.source and copy.state not in CURRENT]
 
 
 def expand(names: Sequence[str], manager: TaskManager) -> list[str]:
