@@ -46,7 +46,7 @@ KEYS = st.text("abc_", min_size=1, max_size=5)
 VALUES = st.one_of(
     st.integers(-50, 5000).map(str),
     st.floats(allow_nan=False).map(str),
-    st.sampled_from(["true", "False", "None", "off", "[1,2]", "('a', 2)", "{'x':1,'y':[2]}", "a=b", "bm25.parquet"]),
+    st.sampled_from(["true", "False", "None", "off", "[1,2]", "('a', 2)", "a=b", "bm25.parquet"]),
     st.text("abcXYZ/.-题", max_size=8),
 )
 
@@ -60,7 +60,6 @@ def test_settings_are_read_as_the_harness_reads_them(groups: list[dict[str, str]
     words = [",".join(f"{key}={value}" for key, value in group.items()) for group in groups]
     parser = argparse.ArgumentParser()
     parser.add_argument("--metadata", nargs="+", action=MergeDictAction)
-    # A word may not look like a flag, and the harness takes no trailing comma for a pair.
     assert parse_settings(words, flag="--metadata") == parser.parse_args(["--metadata", *words]).metadata
 
 
@@ -106,11 +105,9 @@ def test_every_generating_task_runs_through_a_chat_server(server: ChatServer, tm
     (file,) = tmp_path.rglob("results_*.json")
     results = json.loads(file.read_text(encoding="utf-8"))
     assert all("|chat:1|" in config["metadata"]["signature"] for config in results["configs"].values())
-    assert results["results"]["qilin_search_listwise"]["empty_rate,none"] == 0.0
     texts = [turn["content"] for payload in server.payloads for turn in payload["messages"]]
-    assert len(texts) >= 2 * len(GENERATING) and all(
-        isinstance(text, str) and "JsonChatStr" not in text for text in texts
-    )
+    assert len(texts) == 2 * (len(GENERATING) + 3)
+    assert all(isinstance(text, str) and '"role"' not in text for text in texts)
     # The seed of the command reaches the server.
     assert {payload["seed"] for payload in server.payloads} == {7}
 
