@@ -9,11 +9,11 @@ from typing import Any
 
 from qilin_tasks.commands.prepare import read_trec
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.mrrank import RankNet, train_ranknet
 from qilin_tasks.retrieval.ranker_file import save_ranker
 from qilin_tasks.retrieval.routing import Router, train_router
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe
-from qilin_tasks.retrieval.workspace import locked
 from qilin_tasks.sources.parquet import file_digest
 from qilin_tasks.sources.runs import read_qrels
 

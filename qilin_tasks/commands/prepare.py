@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, SettingError, unknown
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import NotesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe, write_contexts
-from qilin_tasks.retrieval.workspace import close_work, locked, open_work
+from qilin_tasks.retrieval.workspace import close_work, open_work
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
 from qilin_tasks.sources.runs import read_run, write_run
 

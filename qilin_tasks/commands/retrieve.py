@@ -9,10 +9,11 @@ from typing import Any
 
 from qilin_tasks.commands.prepare import is_done, is_trec, read_trec, save
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import Corpus, JsonLinesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
-from qilin_tasks.retrieval.workspace import close_work, locked, open_work
+from qilin_tasks.retrieval.workspace import close_work, open_work
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -7,7 +7,6 @@ status files. The process ends itself, and all that it started, when its standar
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import importlib.metadata
 import json
@@ -19,7 +18,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +29,8 @@ from lm_eval.utils import setup_logging
 
 from qilin_tasks.compare.response_store import ResponseStore
 from qilin_tasks.compare.secrets import redact, resolve
-from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.files import UNFINISHED, write_whole
+from qilin_tasks.errors import DataError, QilinTasksError
+from qilin_tasks.files import UNFINISHED, locked, write_whole
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.harness.vllm_stream import can_stream, stream
@@ -118,25 +117,6 @@ def uses_chat_template(job: Mapping[str, Any], model: Any) -> bool:
     if job["backend"] == BASELINE:
         return False
     return job["backend"] in CHATS or bool(getattr(getattr(model, "tokenizer", None), "chat_template", None))
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a file lock; raises SettingError when another process keeps it for longer than a dying one would."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise SettingError(
-                        f"{path} is held by another process: this comparison is running already"
-                    ) from None
-                time.sleep(0.1)
-        yield
 
 
 class Status:
@@ -242,7 +222,8 @@ def run_job(job: Mapping[str, Any]) -> int:
         status = statuses[planned["name"]]
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(locked(folder / "status" / f"{planned['name']}.lock"))
+                held = "held by another process: this comparison is running already"
+                stack.enter_context(locked(status.path, seconds=LOCK_SECONDS, held=held))
                 if isinstance(model, StoredLM):
                     path = folder / "responses" / f"{planned['name']}.sqlite"
                     model.store = stack.enter_context(ResponseStore(path, identity=job["identity"]))

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
 from qilin_tasks.retrieval.fusion import by_score
-from qilin_tasks.retrieval.workspace import write_whole
 
 PIECE = 64
 """Queries scored and saved at a time."""

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Corpus, check_distinct
 from qilin_tasks.retrieval.encoders import Encoder
-from qilin_tasks.retrieval.workspace import write_whole
 
 CHUNK = 8_192
 """Documents encoded and saved at a time; texts of one chunk are batched by length."""

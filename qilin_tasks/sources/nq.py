@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 
 HUB_ID = "google-research-datasets/natural_questions"
 SPLITS = {"validation": 7_830, "train": 307_373}
@@ -41,9 +42,7 @@ def convert_nq(
         articles.extend(json.loads(line)["articles"])
     if not articles:
         raise DataError(f"{HUB_ID} ({split}): none of {rows} examples has one short answer inside a <P> paragraph")
-    temporary = destination.with_name(destination.name + ".tmp")
-    temporary.write_text(json.dumps({"version": f"nq-{split}", "data": articles}, ensure_ascii=False), encoding="utf-8")
-    temporary.replace(destination)
+    write_whole(destination, json.dumps({"version": f"nq-{split}", "data": articles}, ensure_ascii=False))
     part.unlink()
     return destination
 
@@ -74,9 +73,7 @@ def _resume(part: Path, stream: Any) -> int:
             break
         kept.append(line)
         state, rows = record["state"], record["rows"]
-    temporary = part.with_name(part.name + ".tmp")
-    temporary.write_bytes(b"".join(kept))
-    temporary.replace(part)
+    write_whole(part, lambda file: file.writelines(kept))
     if state is not None:
         stream.load_state_dict(state)
     return rows
