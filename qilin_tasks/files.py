@@ -1,79 +1,147 @@
-"""Files that appear whole or not at all, one writer at a time: the only place that knows how."""
+"""The one file layer: files appear whole or not at all, have one writer, and leave nothing behind when killed."""
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import glob
 import os
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.errors import DataError
 
-#: How the name of a task's folder begins until its files are all there and it is put in place.
+#: How the name of a file or folder begins until all of it is there and it is put in place.
 UNFINISHED = ".unfinished-"
-_PART = ".part"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
-def cannot_write(path: Path, error: OSError) -> DataError:
-    """One line for a full disk or a folder that can't be written, to raise."""
-    if error.errno in _FULL:
-        return DataError(
-            f"{path}: no space left to write it ({error.strerror}); free some and run the same command again: "
-            "what is finished is kept"
-        )
-    return DataError(f"{path}: can't be written ({error.strerror or error}); choose a folder that exists and is yours")
-
-
-def unfinished(path: Path) -> Path:
-    """The name that `path` has while this process writes it."""
-    return path.with_name(f".{path.name}.{os.getpid()}{_PART}")
-
-
-def sweep(path: Path) -> None:
-    """Removes what killed writers of `path` left half written; the caller holds its lock."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*{_PART}"):
-        leftover.unlink(missing_ok=True)
-
-
-def sweep_folder(folder: Path) -> None:
-    """As `sweep`, for every file of a folder that has one writer."""
-    for leftover in folder.glob(f".*{_PART}"):
-        leftover.unlink(missing_ok=True)
+#: File systems take 255 bytes a name; what comes before and after it needs some.
+_NAME_BYTES = 200
 
 
 @contextmanager
-def writing(path: Path, *, private: bool = False) -> Iterator[BinaryIO]:
-    """A binary file that takes its place when the block ends; on any error `path` stays as it was.
-
-    `private`: for its owner alone (0600). Raises DataError for a full disk or a folder that can't be written.
-    """
-    temporary = unfinished(path)
+def explained(path: Path) -> Iterator[None]:
+    """Turns an OSError into one line (DataError) that names the file, the reason and the way out."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600 if private else 0o666)
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        yield
     except OSError as error:
-        raise cannot_write(path, error) from error
+        if error.errno in _FULL:
+            raise DataError(
+                f"{path}: no space left to write it ({error.strerror}); free some and run the same command again: "
+                "what is finished is kept"
+            ) from error
+        reason = error.strerror or error
+        raise DataError(f"{path}: can't be written ({reason}); choose a folder that exists and is yours") from error
+
+
+def _stem(path: Path) -> str:
+    return UNFINISHED + path.name.encode()[:_NAME_BYTES].decode("utf-8", "ignore")
+
+
+@contextmanager
+def replacing(*paths: Path, mode: int = 0o644) -> Iterator[list[Path]]:
+    """Names to write under, one beside each path; all are put in place, in that order, when all are written.
+
+    On any error every path stays as it was, and nothing is left beside it.
+    """
+    names: list[Path] = []
+    try:
+        for path in paths:
+            with explained(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                handle, made = tempfile.mkstemp(dir=path.parent, prefix=f"{_stem(path)}.")
+                os.close(handle)
+            names.append(Path(made))
+        with explained(paths[0]):
+            yield names
+        for name, path in zip(names, paths, strict=True):
+            with explained(path):
+                with name.open("rb") as file:
+                    os.fsync(file.fileno())
+                name.chmod(mode)
+        _put_in_place(names, paths)
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        for name in names:
+            name.unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: str | bytes, *, private: bool = False) -> None:
-    """Write bytes or UTF-8 text, whole or not at all; what UTF-8 can't hold is written as its escape."""
-    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
-    with writing(path, private=private) as file:
-        file.write(data)
+def _put_in_place(names: Iterable[Path], paths: Iterable[Path]) -> None:
+    placed: list[Path] = []
+    new = {path for path in paths if not path.exists()}
+    try:
+        for name, path in zip(names, paths, strict=True):
+            with explained(path):
+                name.replace(path)
+            placed.append(path)
+    except BaseException:
+        for path in new.intersection(placed):
+            path.unlink(missing_ok=True)
+        raise
+
+
+def write_whole(path: Path, content: str | Iterable[str] | Callable[[BinaryIO], object], *, mode: int = 0o644) -> None:
+    """Write UTF-8 text (whole or in parts), or what `content` writes into the open file, whole or not at all.
+
+    Raises DataError where the disk is full or the folder can't be written.
+    """
+    with replacing(path, mode=mode) as [name], explained(path), name.open("wb") as file:
+        if callable(content):
+            content(file)
+        else:
+            for part in (content,) if isinstance(content, str) else content:
+                file.write(part.encode("utf-8", "backslashreplace"))
+
+
+def sweep(path: Path) -> None:
+    """Removes what killed writers of `path` left beside it. Only for the holder of its lock."""
+    for leftover in path.parent.glob(f"{glob.escape(_stem(path))}*"):
+        if leftover.is_dir():
+            shutil.rmtree(leftover, ignore_errors=True)
+        else:
+            leftover.unlink(missing_ok=True)
+
+
+@contextmanager
+def locked(
+    path: Path,
+    *,
+    seconds: float = 0.0,
+    held: str = "another process is writing this file; wait for it, or choose another --out",
+) -> Iterator[None]:
+    """Holds the right to write `path`, and sweeps its leftovers; a killed process frees it by dying.
+
+    Raises DataError with `held` where another process keeps it for longer than `seconds`.
+    """
+    lock = path.with_name(f".{path.name}.lock")
+    end = time.monotonic() + seconds
+    with ExitStack() as stack:
+        while True:
+            with explained(path):
+                lock.parent.mkdir(parents=True, exist_ok=True)
+                descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+            if _take(descriptor, lock):
+                break
+            os.close(descriptor)
+            if time.monotonic() >= end:
+                raise DataError(f"{path}: {held}")
+            time.sleep(0.05)
+        stack.callback(os.close, descriptor)
+        stack.callback(lock.unlink, missing_ok=True)
+        sweep(path)
+        yield
+
+
+def _take(descriptor: int, lock: Path) -> bool:
+    """Whether the lock is ours now; its holder may have removed the file between our opening and locking it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock.stat().st_ino == os.fstat(descriptor).st_ino
+    except OSError:
+        return False
 
 
 class Together:
@@ -84,14 +152,13 @@ class Together:
 
     def write(self, path: Path, content: str) -> None:
         """As `write_whole`, but for the last step."""
-        made = path.with_name(f".{path.name}.{os.getpid()}.together{_PART}")
+        made = path.with_name(f"{_stem(path)}.{os.getpid()}")
         self._places[path] = made
         write_whole(made, content)
 
     def put(self) -> None:
         """All of them, in the order of writing."""
-        for path, made in self._places.items():
-            made.replace(path)
+        _put_in_place(self._places.values(), self._places)
 
     def discard(self) -> None:
         """What was not put."""
@@ -110,58 +177,12 @@ def together() -> Iterator[Together]:
         files.discard()
 
 
-@contextmanager
-def locked(lock: Path, *, busy: str, seconds: float = 0.0) -> Iterator[None]:
-    """Holds the file `lock`, waiting at most `seconds`; a killed holder frees it by dying.
-
-    Raises SettingError with `busy` where another process keeps it, DataError where the folder can't be written.
-    """
-    end = time.monotonic() + seconds
-    while (descriptor := _take(lock)) is None:
-        if time.monotonic() >= end:
-            raise SettingError(busy)
-        time.sleep(0.1)
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _take(lock: Path) -> int | None:
-    """The held lock's descriptor, None where another process has it."""
-    import fcntl
-
-    try:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as error:
-        raise cannot_write(lock, error) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # The file may have been removed by its holder between our opening and locking it.
-        if lock.stat().st_ino == os.fstat(descriptor).st_ino:
-            return descriptor
-    except OSError:
-        pass
-    os.close(descriptor)
-    return None
-
-
-@contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Holds the right to write `path`, with what killed writers left swept away."""
-    busy = f"{path}: another process is writing this file; wait for it, or choose another --out"
-    with locked(path.with_name(f".{path.name}.lock"), busy=busy):
-        sweep(path)
-        yield
-
-
 def put_folder(made: Path, place: Path) -> None:
     """Put a folder that is whole in the place of another, by renaming: a reader sees the one or the other."""
     if not place.exists():
         made.rename(place)
         return
-    aside = place.with_name(f"{UNFINISHED}{place.name}-{os.getpid()}")
+    aside = place.with_name(f"{_stem(place)}-{os.getpid()}")
     place.rename(aside)
     try:
         made.rename(place)

@@ -188,7 +188,7 @@ def test_unknown_tasks_come_with_their_neighbours(tmp_path: Path) -> None:
 def test_two_at_once_in_one_folder_are_refused(tmp_path: Path) -> None:
     from qilin_tasks.compare.run import only_one
 
-    with only_one(tmp_path), pytest.raises(SettingError, match="another compare command"):
+    with only_one(tmp_path), pytest.raises(DataError, match="another compare command"):
         main(arguments(tmp_path, "qilin-baseline:lead"))
 
 

@@ -43,6 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1: each has all the GPUs)")
     parser.add_argument("--chunk", type=int, default=512, help="requests a crash may lose (vLLM loses about a second)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster: auto, host:port, ray://…, local")
+    parser.add_argument("--repair", action="store_true", help="set broken answer files aside, keep all that holds")
     parser.add_argument("--dry-run", action="store_true", help="print what would be run, reused and asked")
     parser.set_defaults(run=run)
 
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     from qilin_tasks.compare.dry_run import describe
     from qilin_tasks.compare.run import make_plan, only_one, run_pairs
     from qilin_tasks.compare.specs import check_models, read_models, shorthand
-    from qilin_tasks.compare.state import Options, check_head, pair_up, write_head
+    from qilin_tasks.compare.state import Options, check_head, pair_up, repair_stores, write_head
     from qilin_tasks.harness.metadata import parse_settings
 
     specs = [*(read_models(args.models) if args.models else ()), *map(shorthand, args.model)]
@@ -83,6 +84,9 @@ def run(args: argparse.Namespace) -> int:
     with only_one(options.out):
         check_head(options)
         tasks = make_plan(options, folder=options.out / ".plan")
+        if args.repair:
+            for line in repair_stores(specs, tasks, options):
+                print(line, file=sys.stderr)
         pairs = pair_up(specs, tasks, options)
         write_head(options, specs, tasks)
         try:

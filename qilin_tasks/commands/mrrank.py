@@ -9,7 +9,7 @@ from typing import Any
 
 from qilin_tasks.commands.prepare import read_trec
 from qilin_tasks.errors import DataError, unknown
-from qilin_tasks.files import only_writer
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.mrrank import RankNet, train_ranknet
 from qilin_tasks.retrieval.ranker_file import save_ranker
 from qilin_tasks.retrieval.routing import Router, train_router
@@ -24,6 +24,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "mrrank",
+        help="train MrRank's fusion of several runs, or routing between them",
         description="Train on runs of a training split and its qrels; apply with `prepare` or `retrieve` --retriever "
         "mrrank|routing --ranker FILE --runs (the same retrievers, in the same order).",
     )
@@ -66,7 +67,7 @@ def train(runs: Sequence[Path], qrels: Path, *, kind: str, depth: int, seed: int
         seed=seed,
     )
     digests = [file_digest(path).hex()[:16] for path in (*runs, qrels)]
-    with only_writer(out):
+    with locked(out):
         save_ranker(out, model, recipe={"seed": seed, "queries": len(shared), "trained_on": digests})
     return out
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, SettingError, unknown
-from qilin_tasks.files import only_writer
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import NotesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
@@ -25,6 +25,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "prepare",
+        help="rank the notes for every query of a config",
         description="Rank Qilin's notes for every query of a config and write a run that tasks read with the setting "
         '`contexts`: --metadata \'{"contexts": "bm25.parquet"}\'. A run that was stopped goes on where it was.',
     )
@@ -78,7 +79,7 @@ def prepare(
         raise SettingError(f"limit {limit}: choose a number of rows from 1")
     check_format(out)
     source.check({config: ["query"], "notes": ["note_idx", "note_title", "note_content"]})
-    with only_writer(out):
+    with locked(out):
         task = Task(
             queries=queries(source, config=config, rows=rows, limit=limit),
             corpus=NotesCorpus(source),

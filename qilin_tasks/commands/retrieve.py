@@ -9,7 +9,7 @@ from typing import Any
 
 from qilin_tasks.commands.prepare import is_done, is_trec, read_trec, save
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.files import only_writer
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import Corpus, JsonLinesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
@@ -20,6 +20,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "retrieve",
+        help="rank any collection for any queries",
         description='Rank a collection (JSON lines {"id": …, "contents": …}) for topics (lines of id, tab, query).',
     )
     parser.add_argument("--corpus", type=Path, required=True, help="JSON lines with `id` and `contents`")
@@ -58,7 +59,7 @@ def retrieve(
     if not is_trec(out):
         raise SettingError(f"--out {str(out)!r}: choose a name that ends with .trec, .run, .txt or .gz")
     documents = JsonLinesCorpus(corpus)
-    with only_writer(out):
+    with locked(out):
         task = Task(
             queries=read_topics(topics),
             corpus=documents,

@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qilin_tasks import __version__
-from qilin_tasks.files import writing
+from qilin_tasks.files import write_whole
 from qilin_tasks.signature import digest, signature
 
 if TYPE_CHECKING:
@@ -76,9 +76,9 @@ def write_results(
     }
     folder = out / (re.sub(r"[^\w.-]+", "_", name).strip("._") or "run")
     # The results file comes last: who sees it finds its samples.
-    _write(folder / f"samples_{task}_{stamp}.jsonl", _samples(scores, run, qrels))
+    write_whole(folder / f"samples_{task}_{stamp}.jsonl", (f"{line}\n" for line in _samples(scores, run, qrels)))
     path = folder / f"results_{stamp}.json"
-    _write(path, [json.dumps(results, indent=2, ensure_ascii=False)])
+    write_whole(path, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
     return path
 
 
@@ -123,8 +123,3 @@ def _by_query(queries: Any, candidates: Any) -> dict[Any, list[Any]]:
 
 def _file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    with writing(path) as file:
-        file.writelines(f"{line}\n".encode() for line in lines)

@@ -17,7 +17,7 @@ from typing import Any
 from qilin_tasks import __version__
 from qilin_tasks.compare.processes import child_environment, last_lines, run_job, stop_all
 from qilin_tasks.compare.specs import ModelSpec
-from qilin_tasks.compare.state import Options, Pair, Planned, job_of
+from qilin_tasks.compare.state import HEAD, Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Standing, standing, view
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import locked, write_whole
@@ -29,9 +29,7 @@ DATA_VARIABLES = ("QILIN_DATA", "REQA_DATA", "HF_ENDPOINT")
 
 def only_one(out: Path) -> AbstractContextManager[None]:
     """Hold the folder's lock: two comparisons in one folder would ask everything twice."""
-    busy = f"{out}: another compare command is running on this folder; wait for it or stop it"
-    out.mkdir(parents=True, exist_ok=True)
-    return locked(out / ".lock", busy=busy)
+    return locked(out / HEAD, held="another compare command is running on this folder; wait for it or stop it")
 
 
 def make_plan(options: Options, *, folder: Path) -> list[Planned]:
@@ -54,7 +52,7 @@ def make_plan(options: Options, *, folder: Path) -> list[Planned]:
         write_whole(folder / f"{key}.job.json", json.dumps(job))
         command = [sys.executable, "-m", "qilin_tasks.compare.planning", str(folder / f"{key}.job.json"), str(path)]
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        (folder / f"{key}.log").write_bytes(ran.stdout + ran.stderr)
+        write_whole(folder / f"{key}.log", (ran.stdout + ran.stderr).decode("utf-8", "replace"))
         if ran.returncode != 0 or not path.exists():
             raise DataError(
                 f"the tasks {', '.join(options.tasks)} can't be loaded ({folder / f'{key}.log'}):\n"

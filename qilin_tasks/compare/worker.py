@@ -129,9 +129,8 @@ def run_job(job: Mapping[str, Any]) -> int:
         status = statuses[planned["name"]]
         try:
             with contextlib.ExitStack() as stack:
-                lock = folder / "status" / f"{planned['name']}.lock"
-                busy = f"{lock} is held by another process: this comparison is running already"
-                stack.enter_context(locked(lock, busy=busy, seconds=LOCK_SECONDS))
+                held = "held by another process: this comparison is running already"
+                stack.enter_context(locked(status.path, seconds=LOCK_SECONDS, held=held))
                 if isinstance(model, StoredLM):
                     path = folder / "responses" / f"{planned['name']}.sqlite"
                     model.store = stack.enter_context(ResponseStore(path, identity=job["identity"]))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.files import put_folder, unfinished
+from qilin_tasks.files import UNFINISHED, put_folder
 from qilin_tasks.retrieval.encoders import _failed
 
 
@@ -91,7 +91,7 @@ def train_biencoder(
             "negative": [held[pair.skipped] for pair in pairs],
         }
     )
-    made = unfinished(out)
+    made = out.with_name(f"{UNFINISHED}{out.name}")
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(out.with_name(f".{out.name}.checkpoints")),
         num_train_epochs=epochs,

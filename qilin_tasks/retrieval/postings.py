@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from qilin_tasks.files import writing
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Batch, Corpus
 from qilin_tasks.retrieval.term_scan import Occurrences, Scanner, scanner
 
@@ -41,8 +41,7 @@ class Block:
 
     def write(self, path: Path) -> None:
         """Writes the block, whole or not at all."""
-        with writing(path) as file:
-            np.savez(file, **vars(self))
+        write_whole(path, lambda file: np.savez(file, **vars(self)))
 
 
 def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block:

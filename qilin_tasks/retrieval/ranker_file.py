@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qilin_tasks.errors import DataError, unknown
-from qilin_tasks.files import writing
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.mrrank import RankNet
 from qilin_tasks.retrieval.routing import Router
 
@@ -38,8 +38,7 @@ def save_ranker(path: Path, model: RankNet | Router, *, recipe: Mapping[str, Any
     kind = next(name for name, known in KINDS.items() if isinstance(model, known))
     arrays = {field.name: np.asarray(getattr(model, field.name)) for field in dataclasses.fields(model)}
     text = json.dumps({"kind": kind, **recipe}, sort_keys=True, ensure_ascii=False)
-    with writing(path) as file:
-        np.savez(file, recipe=np.array(text), **arrays)  # type: ignore[arg-type]
+    write_whole(path, lambda file: np.savez(file, recipe=np.array(text), **arrays))  # type: ignore[arg-type]
 
 
 def load_ranker(path: Path, *, kind: str) -> LoadedRanker:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.files import writing
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
 from qilin_tasks.retrieval.fusion import by_score
 
@@ -88,8 +88,7 @@ def rerank(
             scores = np.asarray(scorer.score(pairs) if pairs else [], dtype=np.float64)
             if not np.isfinite(scores).all():
                 raise DataError(f"{scorer.signature}: scores that are no numbers in piece {number} of {PIECE} queries")
-            with writing(path) as file:
-                np.save(file, scores)
+            write_whole(path, lambda file, scores=scores: np.save(file, scores))  # type: ignore[misc]
         values = iter(scores.tolist())
         reranked += [by_score({identifier: next(values) for identifier in ids}, k=k) for _, ids in piece]
     return reranked

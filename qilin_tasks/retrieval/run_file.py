@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.files import writing
+from qilin_tasks.files import write_whole
 
 FORMAT = 1
 _KEY = b"qilin_tasks.recipe"
@@ -43,8 +43,7 @@ def write_contexts(path: str | os.PathLike[str], rankings: Rankings, *, recipe: 
     table = pa.table(
         [pa.array(column, type=kind) for column, kind in zip(columns, types, strict=True)], names=list(_COLUMNS)
     ).replace_schema_metadata({_KEY: json.dumps(full, ensure_ascii=False, sort_keys=True)})
-    with writing(Path(path)) as file:
-        pq.write_table(table, file, compression="zstd")
+    write_whole(Path(path), lambda file: pq.write_table(table, file, compression="zstd"))
 
 
 def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.files import write_whole, writing
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Corpus, check_distinct
 from qilin_tasks.retrieval.encoders import Encoder
 
@@ -55,8 +55,7 @@ def encode_corpus(corpus: Corpus, encoder: Encoder, folder: Path, *, progress: b
                     )
                 stored[number * CHUNK : number * CHUNK + len(encoded)] = encoded
                 stored.flush()
-                with writing(path) as file:
-                    np.save(file, batch.ids)
+                write_whole(path, lambda file, ids=batch.ids: np.save(file, ids))  # type: ignore[misc]
                 bar.update(len(encoded))
     ids = np.concatenate([np.load(path, allow_pickle=False) for path in chunks])
     check_distinct(ids)
@@ -95,7 +94,7 @@ def _check_header(folder: Path, corpus: Corpus, encoder: Encoder) -> None:
     if not path.exists():
         if any(folder.glob("ids-*.npy")) or (folder / "vectors.f16").exists():
             raise DataError(f"{folder}: vectors without a header.json; delete the folder or choose another --vectors")
-        write_whole(path, json.dumps(header, sort_keys=True))
+        write_whole(path, lambda file: file.write(json.dumps(header, sort_keys=True).encode()))
         return
     try:
         known = json.loads(path.read_text("utf-8"))

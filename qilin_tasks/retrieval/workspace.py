@@ -1,4 +1,4 @@
-"""The folder of unfinished work: finished parts are kept for the next attempt with the same recipe."""
+"""Finished parts of long work, kept for the next attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.files import sweep_folder, write_whole
+from qilin_tasks.files import UNFINISHED, write_whole
 
 
 def open_work(path: Path, recipe: Mapping[str, Any]) -> Path:
@@ -21,7 +21,8 @@ def open_work(path: Path, recipe: Mapping[str, Any]) -> Path:
     if not folder.exists():
         folder.mkdir(parents=True)
         write_whole(known, text)
-    sweep_folder(folder)
+    for leftover in folder.glob(f"{UNFINISHED}*"):
+        leftover.unlink()
     return folder
 
 

@@ -73,9 +73,7 @@ def _resume(part: Path, stream: Any) -> int:
             break
         kept.append(line)
         state, rows = record["state"], record["rows"]
-    temporary = part.with_name(part.name + ".tmp")
-    temporary.write_bytes(b"".join(kept))
-    temporary.replace(part)
+    write_whole(part, lambda file: file.writelines(kept))
     if state is not None:
         stream.load_state_dict(state)
     return rows

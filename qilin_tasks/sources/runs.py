@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.files import writing
+from qilin_tasks.files import replacing
 
 _QUERY = ("qid", "query_id", "query-id", "query_idx")
 _CANDIDATE = ("pid", "doc_id", "docid", "corpus-id", "note_idx")
@@ -80,14 +80,10 @@ def write_run(
     """Write (query, [(candidate, score), best first]) as a TREC run, whole or not at all; gzipped for `.gz`."""
     path = Path(path)
     label = "_".join(name.split()) or "run"
-    with writing(path) as file:
-        # No time stamp: the same run gives the same bytes.
-        raw = gzip.GzipFile(fileobj=file, mode="wb", mtime=0) if path.suffix == ".gz" else file
+    with replacing(path) as [unfinished], _open(unfinished, "wt", gzipped=path.suffix == ".gz") as file:
         for query, ranking in rankings:
             for rank, (candidate, score) in enumerate(ranking, start=1):
-                raw.write(f"{query} Q0 {candidate} {rank} {score!r} {label}\n".encode())
-        if raw is not file:
-            raw.close()
+                file.write(f"{query} Q0 {candidate} {rank} {score!r} {label}\n")
 
 
 def _rows(

@@ -6,7 +6,7 @@ import itertools
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.files import writing
+from qilin_tasks.files import replacing
 
 
 def write_table(table: Any, folder: Path, *, shards: int = 1, row_group_size: int = 1000) -> list[Path]:
@@ -17,7 +17,8 @@ def write_table(table: Any, folder: Path, *, shards: int = 1, row_group_size: in
     paths = []
     for number, (start, end) in enumerate(itertools.pairwise(bounds)):
         path = folder / f"train-{number:05d}-of-{shards:05d}.parquet"
-        with writing(path) as file:
-            pq.write_table(table.slice(start, end - start), file, row_group_size=row_group_size)
+        part = table.slice(start, end - start)
+        with replacing(path) as [name]:
+            pq.write_table(part, name, row_group_size=row_group_size)
         paths.append(path)
     return paths
