@@ -29,6 +29,7 @@ COMMANDS = (
     "compare",
     "rescore",
     "score",
+    "validate",
     "report",
     "upstream",
     "publish-docs",
