@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator
 
 # Questions that leave it open, and words that only look like a predicate.
-_OPEN = re.compile(r"是不是|有没有|能不能|会不会|要不要|可不可以|好不好[吃用]|值不值得|喜不喜欢|适不适合|需不需要|不得不")
-_TWICE = re.compile(r"(?:不是|没有|并非)不(?=可以|能|会|要|需要|推荐|建议|适合|支持|值得|喜欢|好吃|好用)|(?<=能)不(?=[一-鿿])")
+_OPEN = re.compile(
+    r"是不是|有没有|能不能|会不会|要不要|可不可以|好不好[吃用]|值不值得|喜不喜欢|适不适合|需不需要|不得不"
+)
+_TWICE = re.compile(
+    r"(?:不是|没有|并非)不(?=可以|能|会|要|需要|推荐|建议|适合|支持|值得|喜欢|好吃|好用)|(?<=能)不(?=[一-鿿])"
+)
 _PREDICATE = re.compile(
     r"(?P<neg>没有|[不没别未无])?(?:太|很|再|怎么|特别|那么|一定|都)?"
     r"(?P<word>可以|(?<![功可智技潜性])能(?![力量耗源])|(?<![机社聚开约宴展一])会(?![员议所场计])"
@@ -46,7 +50,11 @@ def claims(text: str) -> Iterator[tuple[int, int, str, bool]]:
         if word == "有" and _ASPECT.match(text, match.end()) and negator == "没":
             continue
         affirmed = negator is None
-        if affirmed and word in ("好吃", "好用") and re.search("没有[^,。!?]{1,5}$", text[max(0, match.start() - 8) : match.start()]):
+        if (
+            affirmed
+            and word in ("好吃", "好用")
+            and re.search("没有[^,。!?]{1,5}$", text[max(0, match.start() - 8) : match.start()])
+        ):
             affirmed = False
         yield match.start(), match.end(), word, affirmed
     for match in _ENGLISH.finditer(text):

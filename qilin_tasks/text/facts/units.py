@@ -35,14 +35,44 @@ _NAMES = {
     "号线": "号线",
     "人": "个人 人 位",
 }
-_COUNTERS = "个 倍 次 杯 瓶 片 家 种 款 站 分 张 套 本 件 双 支 碗 份 盒 勺 遍 只 顿 条 包 袋 颗 粒 步 部 台 间 辆 道 场 页"
+_COUNTERS = (
+    "个 倍 次 杯 瓶 片 家 种 款 站 分 张 套 本 件 双 支 碗 份 盒 勺 遍 只 顿 条 包 袋 颗 粒 步 部 台 间 辆 道 场 页"
+)
 
 UNITS: dict[str, str] = {name: unit for unit, names in _NAMES.items() for name in names.split()}
 UNITS |= {name: name for name in _COUNTERS.split()}
 
 #: Units that 一 counts; before any other counter it is an article (一个, 一款).
 MEASURED = frozenset(
-    "元 usd kg g mg 斤 km m cm mm ml l ㎡ 度 小时 分钟 秒 天 周 月 年 晚 岁 楼 毫安 大卡 号线".split()
+    [
+        "元",
+        "usd",
+        "kg",
+        "g",
+        "mg",
+        "斤",
+        "km",
+        "m",
+        "cm",
+        "mm",
+        "ml",
+        "l",
+        "㎡",
+        "度",
+        "小时",
+        "分钟",
+        "秒",
+        "天",
+        "周",
+        "月",
+        "年",
+        "晚",
+        "岁",
+        "楼",
+        "毫安",
+        "大卡",
+        "号线",
+    ]
 )
 
 
