@@ -25,6 +25,8 @@ from qilin_tasks.metrics.fact_agreement import contradicted_rate, fact_f1, fact_
 from qilin_tasks.metrics.metric import Metric, Table
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.text.notes import RENDERING
+from qilin_tasks.text.refusals import VERSION as REFUSALS
+from qilin_tasks.text.refusals import is_refusal
 from qilin_tasks.text.tokens import tokenize_chars, tokenize_jieba
 
 
@@ -47,6 +49,10 @@ def _supported(batch: AnswerBatch) -> list[float]:
 
 def _contradicted(batch: AnswerBatch) -> list[float]:
     return [contradicted_rate(text, doc["reference"]) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+
+
+def _refusals(batch: AnswerBatch) -> list[float]:
+    return [float(is_refusal(text)) for text in batch.texts]
 
 
 def _copy_coverage(batch: AnswerBatch) -> list[float]:
@@ -86,6 +92,12 @@ METRICS: Table[AnswerBatch] = {
         score=_contradicted,
         higher_is_better=False,
         recipe=_FACTS,
+    ),
+    "refusal_rate": Metric(
+        about="share of answers that say that the notes do not hold it",
+        score=_refusals,
+        higher_is_better=None,
+        recipe=("refusals", lambda settings: REFUSALS),
     ),
     "copy_coverage": Metric(
         about="share of the answer that is copied from the shown notes", score=_copy_coverage, higher_is_better=None

@@ -12,9 +12,7 @@ FIRST_CHARS = 120
 
 _SOURCE = r"(?:笔记|资料|材料|文献|上下文|文中|内容|信息|文档)"
 _IN = rf"{_SOURCE}(?:内容|信息)?(?:中|里面|里|当中|内)?"
-_SAID = (
-    "提到|提及|说明|说到|讲到|涉及|包含|包括|提供|给出|写到|写明|写|说|讨论|回答|找到|答案|相关|关于|介绍|记载|描述|看到|依据"
-)
+_SAID = "提到|提及|说明|说到|讲到|涉及|包含|包括|提供|给出|写到|写明|写|说|讨论|回答|找到|答案|相关|关于|介绍|记载|描述|看到|依据"
 _HOLDS_NOT = "(?:没有|没能|没|未能|未见|未|不|无法|无|缺乏|缺少|找不到|查不到|看不出|得不出|不足)"
 _ANSWER = "回答|作答|答复|给出(?:明确|准确|具体|确切)?的?(?:答案|回答|推荐|建议)|提供(?:这方面的)?(?:答案|回答)|得出(?:结论|答案)|得知|得到答案|判断|确定|确认"
 
@@ -44,7 +42,9 @@ _PATTERNS = (
     r"^(?:unable to answer|unanswerable|cannot be answered|i(?: a|')m not sure)",
     r"\b(?:answer|question|it|this)\b[^.,]{0,16}(?:is not|isn't|cannot be|can't be|can not be) (?:\w+ )?(?:in the (?:\w+ )?(?:notes|context|documents)|mentioned|stated|specified|determined|answered|found)",
 )
-_REFUSAL = re.compile("|".join(f"(?:{pattern})" for pattern in _PATTERNS), )
+_REFUSAL = re.compile(
+    "|".join(f"(?:{pattern})" for pattern in _PATTERNS),
+)
 
 
 def is_refusal(answer: str | None) -> bool:
