@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from qilin_tasks.compare import processes
-from qilin_tasks.harness.response_store import ResponseStore, request_keys
 from qilin_tasks.compare.run import ended
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing, time_left
 from qilin_tasks.errors import SettingError
+from qilin_tasks.harness.response_store import ResponseStore, request_keys
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.vllm_stream import can_stream, stream
 

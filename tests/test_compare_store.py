@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 
-from qilin_tasks.harness.response_store import ResponseStore, request_key, request_keys, stored_count
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.harness.response_store import ResponseStore, request_key, request_keys, stored_count
 from qilin_tasks.harness.stored import StoredLM
 
 IDENTITY = {"backend": "hf", "args": {"pretrained": "m"}}
