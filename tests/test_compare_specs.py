@@ -143,7 +143,7 @@ def test_references_are_resolved_and_never_shown(monkeypatch: pytest.MonkeyPatch
 def test_settings_of_the_command_line() -> None:
     parts = ["bertscore=off,top_k=3", '{"contexts": "a,b.parquet"}', "answers=engaged"]
     assert parse_settings(parts, flag="--metadata") == {
-        "bertscore": False,
+        "bertscore": "off",
         "top_k": 3,
         "contexts": "a,b.parquet",
         "answers": "engaged",

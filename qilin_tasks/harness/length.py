@@ -22,12 +22,16 @@ WAYS_OUT = "raise max_model_len, or lower note_chars / context_chars (--metadata
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of the model: `count` gives a text's tokens, `length` the positions it has (None: not known)."""
+    """What is known of the model: `count` gives a text's tokens, `length` the positions it has (None: not known).
+
+    `chats` says whether its tokenizer has a chat template.
+    """
 
     name: str
     count: Callable[[str], int]
     length: int | None
     exact: bool = True
+    chats: bool = False
 
 
 #: Without a tokenizer: those that know Chinese take about a token a character or less, others up to three.
@@ -61,7 +65,7 @@ def load_model(name: str, *, revision: str = "main", chat: bool = False) -> Mode
         templated = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
         return max(tokens, len(tokenizer.encode(templated, add_special_tokens=False)))
 
-    return Model(name, count, length)
+    return Model(name, count, length, chats=bool(tokenizer.chat_template))
 
 
 def needed(instances: Sequence[Any], model: Model, *, max_gen_toks: int | None = None) -> tuple[int, int]:
