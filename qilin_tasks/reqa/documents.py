@@ -133,7 +133,7 @@ def _base(question: PoolQuestion, pool: Pool) -> dict[str, Any]:
         "language": pool.language,
         "question": one_line(question.text),
         # The gold paragraph: questions about the same one are not independent, so errors are clustered by it.
-        "paragraph": question.documents[0],
+        "paragraph": question.paragraph,
         "documents": list(question.documents),
         "answers": list(question.answers),
     }

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from qilin_tasks.errors import DependencyError, unknown
+from qilin_tasks.text.languages import LANGUAGES
 from qilin_tasks.text.standard_tokenizer import standard_tokens
 from qilin_tasks.text.stop_words import CJK_STOP_WORDS, ENGLISH_STOP_WORDS, THAI_STOP_WORDS
 
@@ -150,11 +152,23 @@ def analyze_th(text: str) -> list[str]:
     return terms
 
 
-ANALYZERS: dict[str, Analyzer] = {"zh": analyze_zh, "en": analyze_en, "th": analyze_th}
+def analyze_words(text: str) -> list[str]:
+    """Terms of Lucene's StandardAnalyzer without stop words: words of UAX 29 in compatibility form and lower case."""
+    folded = unicodedata.normalize("NFKC", text)
+    return [lower_case(folded[start:end]) for start, end, _ in standard_tokens(folded)]
+
+
+#: Lucene's CJKAnalyzer serves Chinese, Japanese and Korean; languages without an analyzer of their own get words.
+ANALYZERS: dict[str, Analyzer] = {
+    **dict.fromkeys(LANGUAGES, analyze_words),
+    **dict.fromkeys(("ja", "ko", "zh"), analyze_zh),
+    "en": analyze_en,
+    "th": analyze_th,
+}
 
 
 def analyzer(language: str) -> Analyzer:
-    """The function from text to terms (with repeats, in order) for `zh`, `en` or `th`; SettingError for others."""
+    """The function from text to terms (with repeats, in order) for a language; SettingError for others."""
     try:
         return ANALYZERS[language]
     except KeyError:

@@ -1,4 +1,7 @@
-"""Sentence boundaries for English, Chinese and Thai behind one function, as spans over the untouched text."""
+"""Sentence boundaries behind one function, as spans over the untouched text.
+
+English, Chinese and Thai have rules of their own here, the other languages those of `sentence_rules`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from qilin_tasks.errors import unknown
+from qilin_tasks.text.languages import LANGUAGES
+from qilin_tasks.text.sentence_rules import rule_cuts
 
 Span = tuple[int, int]
 
@@ -172,21 +177,28 @@ def _ends_thai(before: str, rest: str, *, length: int) -> bool:
     return length >= _TH_LONG and shortest >= _TH_NAME
 
 
-_CUTS: dict[str, Callable[[str], Iterator[int]]] = {"en": _english_cuts, "th": _thai_cuts, "zh": _chinese_cuts}
+_CUTS: dict[str, Callable[[str], Iterator[int]]] = {
+    "en": _english_cuts,
+    "ja": _chinese_cuts,
+    "th": _thai_cuts,
+    "zh": _chinese_cuts,
+}
 
 
 def sentence_spans(text: str, *, language: str) -> list[Span]:
     """The sentences of a text as `(start, end)` character offsets, in order, without the white space around them.
 
-    language: en, zh or th. Spans never overlap and together hold every character that isn't white space; a text
+    language: one of LANGUAGES. Spans never overlap and together hold every character that isn't white space; a text
     without any gives []. Raises SettingError for another language. Measured against the official boundaries of
     XQuAD-en in lm_eval_tasks/reqa/README.md.
     """
-    if language not in _CUTS:
-        raise unknown("language", language, _CUTS)
+    if language not in LANGUAGES:
+        raise unknown("language", language, LANGUAGES)
+    own = _CUTS.get(language)
+    cuts = own(text) if own is not None else rule_cuts(text, language=language)
     spans = []
     begin = 0
-    for cut in [*_CUTS[language](text), len(text)]:
+    for cut in [*cuts, len(text)]:
         piece = text[begin:cut]
         inner = piece.strip()
         if inner:

@@ -58,6 +58,11 @@ def clean(text: str | None) -> str:
     return text
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to read: no letter, digit, punctuation or symbol."""
+    return not any(unicodedata.category(character)[0] in "LNPS" for character in text)
+
+
 def normalize(text: str | None) -> str:
     """`clean`, then without invisible characters, NFKC, lower case: the form in which texts are compared."""
     visible = _INVISIBLE.sub("", clean(text))
