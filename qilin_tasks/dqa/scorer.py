@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from qilin_tasks.dqa.settings import DQASettings
+from qilin_tasks.dqa.settings import RETRIEVERS, DQASettings
 from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import (
     ANSWER_CHARS,
@@ -13,6 +13,7 @@ from qilin_tasks.metrics.answer_batch import (
     BERTSCORE_F1,
     BERTSCORE_PRECISION,
     BERTSCORE_RECALL,
+    BERTSCORE_UNKNOWN_RATE,
     EMPTY_RATE,
     UNFINISHED_REASONING_RATE,
     AnswerBatch,
@@ -108,6 +109,7 @@ METRICS: Table[AnswerBatch] = {
         higher_is_better=None,
         high=None,
     ),
+    "bertscore_unknown_rate": BERTSCORE_UNKNOWN_RATE,
     "answer_chars": ANSWER_CHARS,
     "empty_rate": EMPTY_RATE,
     "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
@@ -134,8 +136,8 @@ class DQAScorer(Scorer[DQASettings, AnswerBatch]):
         chosen = self.settings
         shown = chosen.context != "na"
         return {
-            "ctx": chosen.context,
-            "k": chosen.top_k if chosen.context in ("bm25", "bert") else None,
+            "ctx": chosen.context_part,
+            "k": chosen.top_k if chosen.context in RETRIEVERS else None,
             "note": chosen.note_chars if shown else None,
             "total": chosen.context_chars if shown else None,
             "answers": chosen.answers,

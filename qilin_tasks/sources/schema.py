@@ -59,7 +59,7 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
     "dqa": {
         **_SEARCH,
         "dqa_output": _TEXT,
-        "ref_note_idx_list": _IDS,
+        "ref_note_idx_list": Column("cited"),
         "is_like_clk": _NUMBER,
         "is_onebox_trace_clk": _NUMBER,
         "is_content_clk": _NUMBER,
