@@ -106,11 +106,15 @@ class DQACorpus:
 
     def rows(self, answers: str) -> list[dict[str, Any]]:
         if answers not in self._rows:
-            rows = answered_rows(self.source, answers=answers, run_columns=self._released())
-            if complaint := drop_impossible_citations(rows, note_count=self.source.note_count()):
-                logger.warning("%s: %s", self.source.name, complaint)
-            self._rows[answers] = rows
+            self._rows[answers] = answered_rows(self.source, answers=answers, run_columns=self._released())
         return self._rows[answers]
+
+    def with_citations(self, answers: str) -> list[dict[str, Any]]:
+        """As `rows`, without citations that no note can have: opens the notes to know how many there are."""
+        rows = self.rows(answers)
+        if complaint := drop_impossible_citations(rows, note_count=self.source.note_count()):
+            logger.warning("%s: %s", self.source.name, complaint)
+        return rows
 
     def _released(self) -> list[str]:
         return [column for column in RUN_COLUMNS.values() if column in self._columns]
@@ -130,7 +134,7 @@ class DQACorpus:
         """Notes by id. The first call fetches those of every released condition too, so that no second pass is due."""
         missing = set(wanted) - self._notes.keys()
         if missing:
-            rows = self.rows(answers)
+            rows = self.with_citations(answers)
             self.source.check_note_ids("dqa", rows, self._released())
             for row in rows:
                 missing.update(row["ref_note_idx_list"] or ())
@@ -174,7 +178,7 @@ class DQADocument(TypedDict):
 def build_dqa(settings: DQASettings, *, spec: str | None = None) -> list[DQADocument]:
     """Documents of one condition. Raises DataError for data that is not as published, before anything is generated."""
     corpus = corpus_for(open_qilin(spec))
-    rows = corpus.rows(settings.answers)
+    rows = (corpus.with_citations if settings.context == "oracle" else corpus.rows)(settings.answers)
     run: Mapping[int, Ranking] | None = None
     if (path := settings.context_file) is not None:
         from qilin_tasks.retrieval.run_file import read_contexts
