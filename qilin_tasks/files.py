@@ -1,4 +1,4 @@
-"""The one file layer: files that appear whole or not at all, one writer at a time, leftovers of killed writers swept."""
+"""Files that appear whole or not at all, one writer at a time; what killed writers left is swept."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def replacing(*paths: Path, mode: int = 0o644) -> Iterator[list[Path]]:
         for path in paths:
             with explained(path):
                 path.parent.mkdir(parents=True, exist_ok=True)
-                handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{_stem(path)}.")
+                handle, made = tempfile.mkstemp(dir=path.parent, prefix=f"{_stem(path)}.")
                 os.close(handle)
-            names.append(Path(name))
+            names.append(Path(made))
         with explained(paths[0]):
             yield names
         for name, path in zip(names, paths, strict=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
-from qilin_tasks.compare.secrets import redact
+from qilin_tasks.compare.secrets import blot, redact
 from qilin_tasks.compare.state import Options, Pair, settings_of
 
 
@@ -36,7 +36,7 @@ def harness_command(pair: Pair, options: Options) -> str:
         parts += ["--system_instruction", spec.system_instruction]
     for path in options.include_path:
         parts += ["--include_path", path]
-    return shlex.join([*parts, "--output_path", str(options.out / spec.name)])
+    return blot(shlex.join([*parts, "--output_path", str(options.out / spec.name)]))
 
 
 def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:

@@ -182,7 +182,7 @@ class ResponseStore:
 
 
 def _checksum(identity: str, key: str, value: str) -> str:
-    return hashlib.blake2b("\0".join((identity, key, value)).encode(), digest_size=16).hexdigest()
+    return hashlib.blake2b(f"{identity}\0{key}\0{value}".encode(), digest_size=16).hexdigest()
 
 
 def _holds(row: Sequence[object], identity: str) -> bool:

@@ -31,6 +31,8 @@ BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
     "openai-chat-completions": ("model", (*_API, "tiktoken"), "api"),
     "qilin-baseline": ("strategy", (), ""),
 }
+#: What becomes of a prompt that a server's content filter refuses: the pair fails, or an empty answer is counted.
+ON_REFUSAL = ("stop", "empty")
 LOCAL_WEIGHTS = ("vllm", "qilin-vllm", "vllm-vlm", "hf", "hf-multimodal")
 #: Arguments that say how a model is run, not what it answers: a comparison may go on after they changed.
 OPERATIONAL = frozenset(
@@ -46,7 +48,10 @@ _HEAD_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights)."""
+    """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights).
+
+    `on_refusal` (stop or empty; None: as the comparison says) is what a content filter's refusal becomes.
+    """
 
     name: str
     backend: str
@@ -57,6 +62,7 @@ class ModelSpec:
     chat_template: bool | None = None
     system_instruction: str | None = None
     gpus: float | None = None
+    on_refusal: str | None = None
 
     def identity(self) -> dict[str, Any]:
         """What its answers depend on: stored responses are refused to any other."""
@@ -166,6 +172,8 @@ def _check_model(spec: ModelSpec) -> None:
     where = f"model {spec.name!r}"
     if spec.backend not in BACKENDS:
         raise unknown(f"{where}: backend", spec.backend, BACKENDS)
+    if spec.on_refusal not in (None, *ON_REFUSAL):
+        raise unknown(f"{where}: on_refusal", spec.on_refusal, ON_REFUSAL)
     argument, packages, extra = BACKENDS[spec.backend]
     if not spec.args.get(argument):
         raise SettingError(f"{where}: args need {argument!r} with backend {spec.backend!r}")

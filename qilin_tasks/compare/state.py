@@ -31,6 +31,7 @@ class Options:
     num_fewshot: int | None = None
     include_path: tuple[str, ...] = ()
     chunk: int = 512
+    on_refusal: str = "stop"
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ def job_of(
         "num_fewshot": options.num_fewshot,
         "include_path": list(options.include_path),
         "chunk": options.chunk,
+        "on_refusal": spec.on_refusal or options.on_refusal,
         "identity": dict(identity),
         "settings": settings_of(spec, options),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],

@@ -28,15 +28,18 @@ from lm_eval.loggers import EvaluationTracker
 from lm_eval.utils import setup_logging
 
 from qilin_tasks.compare.response_store import ResponseStore
-from qilin_tasks.compare.secrets import redact, resolve
+from qilin_tasks.compare.secrets import blot, redact, resolve, secret_values
 from qilin_tasks.errors import DataError, QilinTasksError
 from qilin_tasks.files import UNFINISHED, locked, write_whole
+from qilin_tasks.harness.servers import can_guard, guard
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.harness.vllm_stream import can_stream, stream
+from qilin_tasks.parsing.answers import REFUSED
 
 CHATS = ("local-chat-completions", "openai-chat-completions")
 BASELINE = "qilin-baseline"
+REFUSED_RATE = "refused_rate"
 PREFIX_CACHED = "qilin-vllm"
 #: These try `auto` with 64 sequences of the model's full length: for accelerators only.
 PROBES_THE_DEVICE = ("hf", "hf-multimodal")
@@ -71,6 +74,8 @@ def load_model(job: Mapping[str, Any]) -> Any:
         return model
     if size == "auto" and hasattr(model, "_detect_batch_size"):
         _detect_once(model)
+    if can_guard(model):
+        guard(model, on_refusal=job["on_refusal"])
     stored = StoredLM(model, chunk=job["chunk"])
     if can_stream(model):
         stream(stored)
@@ -166,6 +171,8 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     status.write("writing")
     samples = results.pop("samples")
     _check(results, samples, planned)
+    if job["on_refusal"] == "empty":
+        count_refusals(results, samples[task], task)
     results["config"]["model"] = job["backend"]
     results["compare"] = {"settings": job["settings"], "identity": job["identity"], "name": job["name"]}
     general = tracker.general_config_tracker
@@ -178,6 +185,19 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
         raise DataError(f"{made}: the harness could not write its files (disk full? see the log above)")
     made.replace(folder / task)
     shutil.rmtree(folder / f"{UNFINISHED}{task}", ignore_errors=True)
+
+
+def count_refusals(results: dict[str, Any], samples: list[dict[str, Any]], task: str) -> None:
+    """Put `refused_rate` beside the metrics: the share of documents of which the server refused a request."""
+    by_filter: dict[str, list[float]] = {}
+    for sample in samples:
+        refused = any(response == REFUSED for repeats in sample["resps"] for response in repeats)
+        sample["metrics"] = [*sample["metrics"], REFUSED_RATE]
+        sample[REFUSED_RATE] = float(refused)
+        by_filter.setdefault(sample["filter"], []).append(float(refused))
+    for name, values in by_filter.items():
+        results["results"][task][f"{REFUSED_RATE},{name}"] = sum(values) / len(values)
+    results["higher_is_better"].setdefault(task, {})[REFUSED_RATE] = False
 
 
 def _check(results: Mapping[str, Any], samples: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
@@ -238,8 +258,9 @@ def run_job(job: Mapping[str, Any]) -> int:
 
 
 def message(error: Exception) -> str:
-    """Our own errors say it all; others with their kind in front."""
-    return str(error) if isinstance(error, QilinTasksError) else f"{type(error).__name__}: {error}"
+    """Our own errors say it all; others with their kind in front. A server may repeat a key: it is blotted out."""
+    said = str(error) if isinstance(error, QilinTasksError) else f"{type(error).__name__}: {error}"
+    return blot(said, secret_values())
 
 
 def main(job_path: str) -> int:
