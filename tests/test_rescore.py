@@ -61,7 +61,7 @@ def test_the_same_settings_give_the_same_numbers(
 ) -> None:
     monkeypatch.setenv("QILIN_DATA", "sample")
     before = save(tmp_path, task, ScriptedModel(answer))
-    done = rescore(before, {})
+    [done] = rescore([before], {})
     assert done.path.parent == before.path.parent
     assert done.result.values == pytest.approx(dict(before.values), abs=1e-12)
     assert done.result.errors == pytest.approx(dict(before.errors), abs=1e-12)
@@ -72,7 +72,7 @@ def test_the_same_settings_give_the_same_numbers(
 
 def test_another_bertscore_model(dqa: TaskResult, minilm: Path) -> None:
     whole = dqa.path.read_bytes()
-    done = rescore(dqa, {"bertscore": "on", "bertscore_model": str(minilm), "bertscore_layer": 4})
+    [done] = rescore([dqa], {"bertscore": "on", "bertscore_model": str(minilm), "bertscore_layer": 4})
     before, after = done.changes["bertscore_f1"]
     assert before is None
     assert 0 < after < 1
@@ -88,19 +88,19 @@ def test_another_bertscore_model(dqa: TaskResult, minilm: Path) -> None:
 
 def test_what_made_the_prompts_can_not_change(dqa: TaskResult) -> None:
     with pytest.raises(SettingError, match="'top_k': the prompts of qilin_dqa_bm25 were made with it"):
-        rescore(dqa, {"top_k": 3})
+        rescore([dqa], {"top_k": 3})
     with pytest.raises(SettingError, match="bertscore 'maybe'"):
-        rescore(dqa, {"bertscore": "maybe"})
+        rescore([dqa], {"bertscore": "maybe"})
 
 
 def test_results_of_other_tasks_are_refused(tmp_path: Path) -> None:
     doc = [{"doc_key": 1, "reference": "a"}]
     write_run(tmp_path / "a", model="m", task="gsm8k", docs=doc, responses=["x"], scores=[{"em": 1.0}], signature=None)
     with pytest.raises(SettingError, match="no signature of qilin-tasks"):
-        rescore(find_results([tmp_path / "a"])[0], {})
+        rescore([find_results([tmp_path / "a"])[0]], {})
     write_run(tmp_path / "b", model="m", task="t", docs=doc, responses=["x"], scores=[{"em": 1.0}], signature="xyz|k:1")
     with pytest.raises(SettingError, match="family 'xyz': choose from dqa"):
-        rescore(find_results([tmp_path / "b"])[0], {})
+        rescore([find_results([tmp_path / "b"])[0]], {})
 
 
 def test_a_cut_off_file_writes_nothing(tmp_path: Path, dqa: TaskResult) -> None:

@@ -24,8 +24,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Write new results beside the old ones and print what changed."""
-    from tqdm import tqdm
-
     from qilin_tasks.errors import unknown
     from qilin_tasks.results.reader import find_results
     from qilin_tasks.results.rescore import original, rescore, settings_for
@@ -43,10 +41,9 @@ def run(args: argparse.Namespace) -> int:
     changes = parse_settings(args.metadata, flag="--metadata")
     for result in chosen:
         settings_for(result, changes)
-    for result in tqdm(chosen, desc="rescoring", unit="result"):
-        done = rescore(original(result), changes)
-        tqdm.write(f"{result.model} {result.task}: {done.path}")
+    for done in rescore([original(result) for result in chosen], changes):
+        print(f"{done.result.model} {done.result.task}: {done.path}")
         for name, (before, after) in done.changes.items():
             if before is None or abs(before - after) > 1e-12:
-                tqdm.write(f"  {name}: {'new' if before is None else f'{before:.6f}'} -> {after:.6f}")
+                print(f"  {name}: {'new' if before is None else f'{before:.6f}'} -> {after:.6f}")
     return 0

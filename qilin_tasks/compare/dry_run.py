@@ -9,7 +9,24 @@ from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
 from qilin_tasks.compare.secrets import blot, redact
-from qilin_tasks.compare.state import Options, Pair, settings_of
+from qilin_tasks.compare.specs import BACKENDS, LOCAL_WEIGHTS, ModelSpec
+from qilin_tasks.compare.state import Options, Pair, settings_of, system_parts
+
+
+def templated(spec: ModelSpec) -> bool:
+    """Whether the model's process will apply a chat template, as far as can be told before it loads the model."""
+    if spec.chat_template is not None:
+        return spec.chat_template
+    if spec.backend not in LOCAL_WEIGHTS:
+        return "chat" in spec.backend
+    from transformers import AutoTokenizer
+
+    name = spec.args.get("tokenizer") or spec.args[BACKENDS[spec.backend][0]]
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, revision=spec.args.get("revision", "main"))
+    except (OSError, ValueError):
+        return False
+    return bool(tokenizer.chat_template)
 
 
 def harness_command(pair: Pair, options: Options) -> str:
@@ -24,7 +41,7 @@ def harness_command(pair: Pair, options: Options) -> str:
         json.dumps(redact(spec.args), ensure_ascii=False),
     ]
     parts += ["--tasks", pair.task.name, "--batch_size", str(spec.batch_size), "--log_samples"]
-    if spec.chat_template or (spec.chat_template is None and "chat" in spec.backend):
+    if templated(spec):
         parts.append("--apply_chat_template")
     for flag, value in (("--metadata", settings["metadata"]), ("--gen_kwargs", settings["generation"])):
         if value:
@@ -37,6 +54,12 @@ def harness_command(pair: Pair, options: Options) -> str:
     for path in options.include_path:
         parts += ["--include_path", path]
     return blot(shlex.join([*parts, "--output_path", str(options.out / spec.name)]))
+
+
+def _longest(spec: ModelSpec) -> float:
+    """The most tokens of an answer that models.yaml sets for this model alone."""
+    names = ("max_gen_toks", "max_tokens", "max_new_tokens", "max_completion_tokens")
+    return min((float(spec.generation[name]) for name in names if name in spec.generation), default=float("inf"))
 
 
 def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
@@ -55,7 +78,8 @@ def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
                 yield f"{task.name}: finished, {task.n} documents reused"
                 continue
             share = 1 - min(1.0, pair.stored / task.requests) if task.requests else 0.0
-            tokens = (task.prompt_tokens * share, task.answer_tokens * share, task.most_answer_tokens * share)
+            longest = min(task.most_answer_tokens, _longest(pair.model) * task.requests)
+            tokens = (task.prompt_tokens * share, min(task.answer_tokens, longest) * share, longest * share)
             if pair.model.backend == "qilin-baseline":
                 tokens = (0.0, 0.0, 0.0)
             prompts, answers, most = prompts + tokens[0], answers + tokens[1], most + tokens[2]
@@ -65,4 +89,6 @@ def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
                 f"{tokens[2]:,.0f})"
             )
             yield f"  as: {harness_command(pair, options)}"
+    if len(systems := {part for pair in pairs for part in system_parts(pair.model) if part != "chat"}):
+        yield f"models bring their own {', '.join(sorted(systems))}: the report compares them as systems"
     yield f"in all: about {prompts:,.0f} prompt tokens, {answers:,.0f} answer tokens (at most {most:,.0f})"

@@ -70,6 +70,12 @@ def settings_of(spec: ModelSpec, options: Options) -> dict[str, Any]:
     }
 
 
+def system_parts(spec: ModelSpec) -> tuple[str, ...]:
+    """The parts of the signature that belong to the model: its template, and what models.yaml gives it alone."""
+    own = (("chat", True), ("system", spec.system_instruction is not None), ("gen", bool(spec.generation)))
+    return tuple(part for part, given in own if given)
+
+
 def job_of(
     spec: ModelSpec, options: Options, tasks: Sequence[Planned], *, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -91,6 +97,7 @@ def job_of(
         "on_refusal": spec.on_refusal or options.on_refusal,
         "identity": dict(identity),
         "settings": settings_of(spec, options),
+        "system_parts": list(system_parts(spec)),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],
         "folder": str((options.out / spec.name).resolve()),
     }

@@ -35,11 +35,10 @@ from qilin_tasks.harness.servers import can_guard, guard
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.harness.vllm_stream import can_stream, stream
-from qilin_tasks.parsing.answers import REFUSED
+from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
 
 CHATS = ("local-chat-completions", "openai-chat-completions")
 BASELINE = "qilin-baseline"
-REFUSED_RATE = "refused_rate"
 PREFIX_CACHED = "qilin-vllm"
 #: These try `auto` with 64 sequences of the model's full length: for accelerators only.
 PROBES_THE_DEVICE = ("hf", "hf-multimodal")
@@ -69,7 +68,9 @@ def load_model(job: Mapping[str, Any]) -> Any:
         import torch
 
         size = "auto" if torch.cuda.is_available() else 1
-    model = get_model(job["backend"]).create_from_arg_obj(resolve(job["args"]), {"batch_size": size})
+    model = get_model(job["backend"]).create_from_arg_obj(
+        resolve(job["args"]), {"batch_size": size, **default_device(job)}
+    )
     if job["backend"] == BASELINE:
         return model
     if size == "auto" and hasattr(model, "_detect_batch_size"):
@@ -80,6 +81,17 @@ def load_model(job: Mapping[str, Any]) -> Any:
     if can_stream(model):
         stream(stored)
     return stored
+
+
+def default_device(job: Mapping[str, Any]) -> dict[str, str]:
+    """As the harness's own command chooses: a GPU where there is one, else the CPU; the class alone wants CUDA."""
+    if job["backend"] not in PROBES_THE_DEVICE or job["args"].get("device"):
+        return {}
+    import torch
+
+    if torch.cuda.is_available():
+        return {}
+    return {"device": "mps" if torch.backends.mps.is_available() else "cpu"}
 
 
 def _detect_once(model: Any) -> None:
@@ -175,6 +187,7 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
         count_refusals(results, samples[task], task)
     results["config"]["model"] = job["backend"]
     results["compare"] = {"settings": job["settings"], "identity": job["identity"], "name": job["name"]}
+    results["compare"]["system_parts"] = job["system_parts"]
     general = tracker.general_config_tracker
     general.model_source, general.model_name, general.model_name_sanitized = job["backend"], job["name"], "files"
     tracker.save_results_aggregated(results=results, samples=samples)

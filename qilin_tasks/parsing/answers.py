@@ -21,6 +21,7 @@ _TAG = re.compile(
 _ANSWER_WRAPPER = re.compile(r"\s*<answer>(?P<answer>.*?)(?:</answer>\s*)?\Z", re.DOTALL | re.IGNORECASE)
 
 #: What stands for an answer that a server's content filter refused, where the user wants such prompts counted.
+REFUSED_RATE = "refused_rate"
 REFUSED = "⟦refused by the server's content filter⟧"
 
 

@@ -6,18 +6,20 @@ import datetime
 import json
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
 from qilin_tasks import __version__
 from qilin_tasks.errors import SettingError
 from qilin_tasks.families import family, metric_rows, scoring_names
 from qilin_tasks.family import Scorer
-from qilin_tasks.files import write_whole
+from qilin_tasks.files import replacing
+from qilin_tasks.parsing.answers import REFUSED_RATE
 from qilin_tasks.parsing.prompts import whole_response
 from qilin_tasks.repeats import score_repeats
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
@@ -48,12 +50,38 @@ def settings_for(result: TaskResult, changes: Mapping[str, Any]) -> dict[str, An
     return {**result.metadata, **changes}
 
 
-def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
-    """Score one result again and write new files beside the old ones, which stay.
+def rescore(results: Iterable[TaskResult], changes: Mapping[str, Any]) -> list[Rescored]:
+    """Score results again and write new files beside the old ones, which stay: all of them or none.
 
     Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
     raise; nothing is written then.
     """
+    results = list(results)
+    now = datetime.datetime.now()
+    # A results file comes after its samples, so that it never stands without them; two tasks of one results file get
+    # one each, a microsecond apart.
+    paths: list[Path] = []
+    for number, result in enumerate(results):
+        stamp = (now + datetime.timedelta(microseconds=number)).isoformat().replace(":", "-")
+        samples = result.path.with_name(f"samples_{result.task}_{stamp}.jsonl")
+        paths += [samples, result.path.with_name(f"results_{stamp}.json")]
+    if not paths:
+        return []
+    with replacing(*paths) as names:
+        for number, result in enumerate(tqdm(results, desc="rescoring", unit="result", leave=False)):
+            samples, path = names[2 * number : 2 * number + 2]
+            _rescore(result, changes, samples_path=samples, path=path, now=now)
+    return [_rescored(result, path) for result, path in zip(results, paths[1::2], strict=True)]
+
+
+def _rescored(result: TaskResult, path: Path) -> Rescored:
+    new = next(r for r in read_results(path) if r.task == result.task)
+    return Rescored(new, path, {name: (result.values.get(name), value) for name, value in new.values.items()})
+
+
+def _rescore(
+    result: TaskResult, changes: Mapping[str, Any], *, samples_path: Path, path: Path, now: datetime.datetime
+) -> None:
     name = result.parts.get("family")
     if name is None:
         raise SettingError(
@@ -80,7 +108,16 @@ def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
     values = {
         sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
     }
-    return _write(result, by_filter, values, names=names, metadata=metadata)
+    if REFUSED_RATE in result.values:
+        names.append(REFUSED_RATE)
+        for sample in samples:
+            values[sample.key][REFUSED_RATE] = sample.scores.get(REFUSED_RATE, 0.0)
+    data = _results(result, by_filter, values, names=names, metadata=metadata)
+    data["date"] = now.timestamp()
+    with samples_path.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        for sample in (sample for group in by_filter.values() for sample in group):
+            file.write(json.dumps(_line(sample, values[sample.key], names=names), ensure_ascii=False) + "\n")
+    path.write_text(json.dumps(data, ensure_ascii=False, indent=2), encoding="utf-8", errors="backslashreplace")
 
 
 def _responses(sample: Sample) -> list[list[Any]]:
@@ -102,23 +139,24 @@ def _signature(family_name: str, scorer: Scorer[Any, Any], result: TaskResult) -
     return signature(family_name, {**scorer.signature_parts(), **kept, "code": __version__})
 
 
-def _write(
+def _results(
     result: TaskResult,
     by_filter: Mapping[str, Sequence[Sample]],
     values: Mapping[int | str, Mapping[str, float]],
     *,
     names: Sequence[str],
     metadata: Mapping[str, Any],
-) -> Rescored:
-    now = datetime.datetime.now()
-    stamp = now.isoformat().replace(":", "-")
-    data = json.loads(result.path.read_text(encoding="utf-8"))
+) -> dict[str, Any]:
+    """What the new results file says."""
+    data: dict[str, Any] = json.loads(result.path.read_text(encoding="utf-8"))
     for key in ("results", "configs", "versions", "n-shot", "n-samples", "task_hashes"):
         data[key] = {name: value for name, value in data.get(key, {}).items() if name == result.task}
     for key in ("groups", "group_subtasks"):
         data[key] = {}
     table = metric_rows(result.parts["family"])
-    data["higher_is_better"] = {result.task: {name: table[name].higher_is_better for name in names}}
+    data["higher_is_better"] = {
+        result.task: {name: table[name].higher_is_better if name in table else False for name in names}
+    }
     config = data["configs"][result.task]
     config["metadata"] = dict(metadata)
     config["metric_list"] = [
@@ -133,19 +171,8 @@ def _write(
             error = float(column.std(ddof=1) / math.sqrt(len(column))) if len(column) > 1 else "N/A"
             data["results"][result.task][f"{name},{filter_name}"] = float(column.mean())
             data["results"][result.task][f"{name}_stderr,{filter_name}"] = error
-    data["date"] = now.timestamp()
     data["rescored_from"] = result.path.name
-    lines = (
-        json.dumps(_line(sample, values[sample.key], names=names), ensure_ascii=False)
-        for samples in by_filter.values()
-        for sample in samples
-    )
-    # The results file last: a results file never stands without its samples.
-    write_whole(result.path.with_name(f"samples_{result.task}_{stamp}.jsonl"), "\n".join(lines) + "\n")
-    path = result.path.with_name(f"results_{stamp}.json")
-    write_whole(path, json.dumps(data, ensure_ascii=False, indent=2))
-    new = next(r for r in read_results(path) if r.task == result.task)
-    return Rescored(new, path, {name: (result.values.get(name), new.values[name]) for name in names})
+    return data
 
 
 def _line(sample: Sample, values: Mapping[str, float], *, names: Sequence[str]) -> dict[str, Any]:
