@@ -33,6 +33,19 @@ def pair(name: str = "a") -> Pair:
     return Pair(ModelSpec(name, "qilin-baseline", {"strategy": "lead"}), TASK, None, 3)
 
 
+def test_time_left_is_silent_before_a_tenth_and_within_a_factor_of_two_after_it(tmp_path: Path) -> None:
+    # 400 requests of one pair at 10 a second, beside one that this run finished out of what was stored.
+    path = tmp_path / "a" / "status" / "t.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(json.dumps({"state": "finished", "time": 50.0}))
+    over = standing(pair(), tmp_path, since=40.0)
+    assert over == Standing("finished", 10, 10, 3, 50.0)
+    for done in range(0, 400, 10):
+        how = [Standing("asking", done, 400, 0), Standing("reused", 9000, 9000, 9000), Standing("finished", 9, 9, 9)]
+        left = time_left(how, started=0.0, now=done / 10)
+        assert (left is None) if done < 40 else (left is not None and 0.5 <= left / ((400 - done) / 10) <= 2)
+
+
 def test_time_left_counts_what_this_run_asked() -> None:
     standings = [
         Standing("asking", done=6, total=10, reused=2),

@@ -75,6 +75,16 @@ def test_shorthand() -> None:
         ([chat(args={"auth_token": KEY})], "'auth_token' holds a key"),
         ([chat(args={"header": {"Authorization": "Bearer abcdefghijk"}})], "'Authorization' holds a key"),
         ([chat(args={"base_url": "http://user:secret@host/v1"})], "'base_url' holds a key"),
+        *(
+            ([chat(args={"extra": f"x {key}"})], "'extra' holds a key")
+            for key in (
+                "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc_def-ghi",
+                "AKIAIOSFODNN7EXAMPLE",
+                "github_pat_11ABCDEFG0abcdefghijkl_mnop",
+                "http://h/v1?subscription-key=0123456789",
+            )
+        ),
+        ([chat(args={"header": {"X-Anything": "0123456789"}})], "'X-Anything key' holds a key"),
         ([chat(environment={"OPENAI_API_KEY": "x"})], "'OPENAI_API_KEY' holds a key"),
         ([chat(args={"auth_token": "${QILIN_TEST_UNSET}"})], "QILIN_TEST_UNSET is not set"),
     ],

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from qilin_tasks.compare.specs import ON_REFUSAL
 from qilin_tasks.errors import SettingError
 
 EXAMPLE = """example:
@@ -43,6 +44,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1: each has all the GPUs)")
     parser.add_argument("--chunk", type=int, default=512, help="requests a crash may lose (vLLM loses about a second)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster: auto, host:port, ray://…, local")
+    parser.add_argument(
+        "--on_refusal", choices=ON_REFUSAL, default="stop", help="a content filter's refusal: fail, or count as empty"
+    )
     parser.add_argument("--repair", action="store_true", help="set broken answer files aside, keep all that holds")
     parser.add_argument("--dry-run", action="store_true", help="print what would be run, reused and asked")
     parser.set_defaults(run=run)
@@ -73,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
         num_fewshot=args.num_fewshot,
         include_path=tuple(args.include_path),
         chunk=args.chunk,
+        on_refusal=args.on_refusal,
     )
     check_head(options)
     if args.dry_run:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
-from qilin_tasks.compare.secrets import redact
+from qilin_tasks.compare.secrets import blot, redact
 from qilin_tasks.compare.specs import ModelSpec
-from qilin_tasks.compare.state import Options, Pair, settings_of
+from qilin_tasks.compare.state import Options, Pair, settings_of, system_parts
 from qilin_tasks.errors import DependencyError
 from qilin_tasks.harness.backends import BACKENDS, BASELINE
 from qilin_tasks.harness.length import load_model
@@ -41,7 +41,13 @@ def harness_command(pair: Pair, options: Options) -> str:
         parts += ["--system_instruction", spec.system_instruction]
     for path in options.include_path:
         parts += ["--include_path", path]
-    return shlex.join([*parts, "--output_path", str(options.out / spec.name)])
+    return blot(shlex.join([*parts, "--output_path", str(options.out / spec.name)]))
+
+
+def _longest(spec: ModelSpec) -> float:
+    """The most tokens of an answer that models.yaml sets for this model alone."""
+    names = ("max_gen_toks", "max_tokens", "max_new_tokens", "max_completion_tokens")
+    return min((float(spec.generation[name]) for name in names if name in spec.generation), default=float("inf"))
 
 
 def _as_chat(spec: ModelSpec) -> bool:
@@ -93,4 +99,6 @@ def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
                 f"{tokens[2]:,.0f})"
             )
             yield f"  as: {harness_command(pair, options)}"
+    if len(systems := {part for pair in pairs for part in system_parts(pair.model) if part != "chat"}):
+        yield f"models bring their own {', '.join(sorted(systems))}: the report compares them as systems"
     yield f"in all: about {prompts:,.0f} prompt tokens, {answers:,.0f} answer tokens (at most {most:,.0f})"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from qilin_tasks.compare.secrets import names_a_secret, references, resolve, secret_values
+from qilin_tasks.compare.secrets import blot, names_a_secret, references, resolve, secret_values
 from qilin_tasks.files import write_whole
 
 _running: set[subprocess.Popen[bytes]] = set()
@@ -40,9 +39,10 @@ def run_job(job: Mapping[str, Any], environment: Mapping[str, str], log_path: st
     """
     names = "-".join(task["name"] for task in job["tasks"])
     job_path = Path(job["folder"]) / "jobs" / f"{names[:120]}.json"
-    write_whole(job_path, json.dumps(job, ensure_ascii=False, indent=1))
+    write_whole(job_path, json.dumps(job, ensure_ascii=False, indent=1), mode=0o600)
     hidden = sorted({*secret_values(job["args"]), *_secrets_of(environment)}, key=len, reverse=True)
     with Path(log_path).open("ab") as log:
+        Path(log_path).chmod(0o600)
         log.write(f"\n=== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command_of(job_path))}\n".encode())
         log.flush()
         process = subprocess.Popen(
@@ -75,16 +75,19 @@ def _secrets_of(environment: Mapping[str, str]) -> list[str]:
 
 def _copy(source: IO[bytes], log: IO[bytes], hidden: Sequence[str]) -> None:
     """Copy line by line (a progress bar's \\r ends a line too), with every key blotted out."""
-    keys = re.compile(b"|".join(re.escape(value.encode()) for value in hidden)) if hidden else None
     rest = b""
     while part := os.read(source.fileno(), 65536):
         text = rest + part
         cut = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
         text, rest = text[:cut], text[cut:]
-        log.write(keys.sub(b"***", text) if keys else text)
+        log.write(_blotted(text, hidden))
         log.flush()
-    log.write(keys.sub(b"***", rest) if keys else rest)
+    log.write(_blotted(rest, hidden))
     log.flush()
+
+
+def _blotted(text: bytes, hidden: Sequence[str]) -> bytes:
+    return blot(text.decode("utf-8", "surrogateescape"), hidden).encode("utf-8", "surrogateescape")
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -32,10 +32,31 @@ def only_one(out: Path) -> AbstractContextManager[None]:
     return locked(out / HEAD, held="another compare command is running on this folder; wait for it or stop it")
 
 
+def data_state(options: Options) -> dict[str, Any]:
+    """What a plan depends on besides its settings: where the data lie, and names, sizes and times of local files."""
+    named = {name: os.environ.get(name) for name in DATA_VARIABLES}
+    values = [*named.values(), *options.include_path, *_texts(options.metadata)]
+    files: dict[str, list[int]] = {}
+    for root in (Path(value).expanduser() for value in values if value and len(value) < 1000 and "\n" not in value):
+        for path in [root] if root.is_file() else sorted(root.rglob("*")) if root.is_dir() else ():
+            if path.is_file():
+                about = path.stat()
+                files[str(path)] = [about.st_size, about.st_mtime_ns]
+    return {"named": named, "files": files}
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, str):
+        yield value
+
+
 def make_plan(options: Options, *, folder: Path) -> list[Planned]:
     """The leaf tasks, their sizes and their signatures; kept in `folder`, as the data are read for it.
 
-    The processes of the models check their documents against it, so that a kept plan can't hide changed data.
+    Data that changed make another plan, before anything is asked; the processes of the models check it once more.
     """
     job = {
         "tasks": list(options.tasks),
@@ -45,7 +66,7 @@ def make_plan(options: Options, *, folder: Path) -> list[Planned]:
         "gen_kwargs": dict(options.gen_kwargs),
         "include_path": list(options.include_path),
     }
-    about = {**job, "version": __version__, "data": {name: os.environ.get(name) for name in DATA_VARIABLES}}
+    about = {**job, "version": __version__, "data": data_state(options)}
     key = hashlib.sha256(json.dumps(about, sort_keys=True, default=str).encode()).hexdigest()[:16]
     path = folder / f"{key}.json"
     if not path.exists():

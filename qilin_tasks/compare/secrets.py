@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from qilin_tasks.errors import SettingError
@@ -13,14 +13,39 @@ REFERENCE = re.compile(r"\$\{(\w+)\}")
 _WORDS = {"key", "apikey", "secret", "password", "passwd", "credential", "credentials", "authorization", "bearer"}
 # Many settings end in "token" (bos_token, think_end_token): these do hold keys.
 _TOKENS = {"", "auth", "access", "api", "hf", "hub", "bearer", "session"}
-_VALUE = re.compile(r"^(sk|hf|gsk|xai|pk|ghp|glpat)[-_][A-Za-z0-9_-]{8,}$|^Bearer\s+\S{8,}|^AIza[\w-]{20,}$")
-_URL_SECRET = re.compile(r"://[^/@\s]+:[^/@\s]+@|[?&](api[-_]?key|key|token|access_token|sig)=[^&\s$]", re.IGNORECASE)
+#: Keys by the look of them, anywhere in a text: prefixes that their makers publish, JSON Web Tokens, what follows
+#: `Bearer`, and what stands in an address (a password, a parameter that is named for a key).
+_SHAPES = re.compile(
+    r"\b(?:sk|hf|gsk|xai|pk|gh[pousr]|glpat|github_pat|pplx|nvapi|r8|tgp|co|fw)[-_][A-Za-z0-9_-]{16,}"
+    r"|\bA(?:KIA|SIA)[0-9A-Z]{16}\b|\bAIza[\w-]{20,}|\bya29\.[\w.-]{20,}|\bxox[abeoprs]-[\w-]{10,}"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|(?<=\bBearer )(?!\$)\S{8,}|(?<=\bBasic )(?!\$)[A-Za-z0-9+/=]{12,}"
+    r"|(?<=://)[^/@\s:]+:[^/@\s]+(?=@)"
+    r"|(?<=[?&])(?:[\w-]*(?:key|token|secret|signature|password|credential)|sig|code)=(?!\$\{)[^&\s\"'}]+",
+    re.IGNORECASE,
+)
+_SHORT = re.compile(r"^(?:sk|hf|gsk|xai|pk|ghp|glpat)[-_][A-Za-z0-9_-]{8,}$")
+#: The headers of a request, of which those that say what is sent and wanted hold no key.
+_HEADERS = {"header", "headers", "extra_headers", "default_headers"}
+_PLAIN_HEADERS = {"accept", "content-type", "user-agent", "accept-language", "connection", "accept-encoding"}
+
+
+def blot(text: str, hidden: Iterable[str] = ()) -> str:
+    """A text with `hidden` and everything that looks like a key as ***."""
+    for value in hidden:
+        text = text.replace(value, "***")
+    return _SHAPES.sub("***", text)
+
+
+def _looks_secret(value: str) -> bool:
+    return bool(_SHAPES.search(value) or _SHORT.search(value))
 
 
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            yield from _leaves(inner, str(key))
+            header = name.lower() in _HEADERS and str(key).lower() not in _PLAIN_HEADERS
+            yield from _leaves(inner, f"{key} key" if header else str(key))
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _leaves(inner, name)
@@ -40,7 +65,7 @@ def is_secret(name: str, value: Any) -> bool:
     """Whether a setting holds a key: by its name or by the look of its value; references don't count."""
     if not isinstance(value, str) or not value or REFERENCE.search(value):
         return False
-    return bool(names_a_secret(name) or _VALUE.search(value) or _URL_SECRET.search(value))
+    return names_a_secret(name) or _looks_secret(value)
 
 
 def refuse_secrets(values: Any, *, where: str) -> None:
@@ -78,7 +103,11 @@ def redact(values: Mapping[str, Any]) -> dict[str, Any]:
 
     def hidden(name: str, value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {key: hidden(str(key), inner) for key, inner in value.items()}
+            header = name.lower() in _HEADERS
+            return {
+                key: hidden(f"{key} key" if header and str(key).lower() not in _PLAIN_HEADERS else str(key), inner)
+                for key, inner in value.items()
+            }
         if isinstance(value, (list, tuple)):
             return [hidden(name, inner) for inner in value]
         return "***" if is_secret(name, value) else value
@@ -93,7 +122,7 @@ def secret_values(*settings: Any) -> list[str]:
         for name, value in _leaves(values):
             for variable in REFERENCE.findall(value) if isinstance(value, str) else ():
                 content = os.environ.get(variable, "")
-                if names_a_secret(variable) or names_a_secret(name) or _VALUE.search(content):
+                if names_a_secret(variable) or names_a_secret(name) or _looks_secret(content):
                     found.add(content)
     for variable, content in os.environ.items():
         if names_a_secret(variable):

@@ -17,6 +17,8 @@ from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
 from qilin_tasks.harness.backends import BACKENDS, check_weights, missing_packages, weights_folder
 from qilin_tasks.harness.metadata import parse_settings
 
+#: What becomes of a prompt that a server's content filter refuses: the pair fails, or an empty answer is counted.
+ON_REFUSAL = ("stop", "empty")
 #: Arguments that say how a model is run, not what it answers: a comparison may go on after they changed.
 OPERATIONAL = frozenset(
     {
@@ -31,7 +33,10 @@ _HEAD_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights)."""
+    """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights).
+
+    `on_refusal` (stop or empty; None: as the comparison says) is what a content filter's refusal becomes.
+    """
 
     name: str
     backend: str
@@ -42,6 +47,7 @@ class ModelSpec:
     chat_template: bool | None = None
     system_instruction: str | None = None
     gpus: float | None = None
+    on_refusal: str | None = None
 
     def identity(self) -> dict[str, Any]:
         """What its answers depend on: stored responses are refused to any other."""
@@ -138,6 +144,8 @@ def _check_model(spec: ModelSpec) -> None:
     where = f"model {spec.name!r}"
     if spec.backend not in BACKENDS:
         raise unknown(f"{where}: backend", spec.backend, BACKENDS)
+    if spec.on_refusal not in (None, *ON_REFUSAL):
+        raise unknown(f"{where}: on_refusal", spec.on_refusal, ON_REFUSAL)
     backend = BACKENDS[spec.backend]
     if not spec.args.get(backend.argument):
         raise SettingError(f"{where}: args need {backend.argument!r} with backend {spec.backend!r}")

@@ -31,6 +31,7 @@ class Options:
     num_fewshot: int | None = None
     include_path: tuple[str, ...] = ()
     chunk: int = 512
+    on_refusal: str = "stop"
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,12 @@ def settings_of(spec: ModelSpec, options: Options) -> dict[str, Any]:
     }
 
 
+def system_parts(spec: ModelSpec) -> tuple[str, ...]:
+    """The parts of the signature that belong to the model: its template, and what models.yaml gives it alone."""
+    own = (("chat", True), ("system", spec.system_instruction is not None), ("gen", bool(spec.generation)))
+    return tuple(part for part, given in own if given)
+
+
 def job_of(
     spec: ModelSpec, options: Options, tasks: Sequence[Planned], *, identity: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -87,8 +94,10 @@ def job_of(
         "num_fewshot": options.num_fewshot,
         "include_path": list(options.include_path),
         "chunk": options.chunk,
+        "on_refusal": spec.on_refusal or options.on_refusal,
         "identity": dict(identity),
         "settings": settings_of(spec, options),
+        "system_parts": list(system_parts(spec)),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],
         "folder": str((options.out / spec.name).resolve()),
     }

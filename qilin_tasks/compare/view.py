@@ -47,7 +47,9 @@ def standing(pair: Pair, out: Path, *, since: float) -> Standing:
     if status.get("time", 0.0) < since:
         return waiting
     status = {key: value for key, value in status.items() if key in Standing.__dataclass_fields__}
-    return Standing(**{"done": pair.stored, "total": pair.task.requests, **status})
+    over = status.get("state") in ("writing", "finished")
+    done = pair.task.requests if over else pair.stored
+    return Standing(**{"done": done, "total": pair.task.requests, "reused": pair.stored, **status})
 
 
 class View(Protocol):
@@ -64,10 +66,18 @@ class View(Protocol):
 
 
 def time_left(standings: Sequence[Standing], *, started: float, now: float) -> float | None:
-    """Seconds left at the rate so far of the requests asked in this run; None while nothing was answered."""
-    asked = sum(s.done - s.reused for s in standings if s.state != "reused")
+    """Seconds left at the rate so far of the requests asked in this run; None before a tenth of them is answered.
+
+    `started`: when the first request went out; loading a model says nothing of its speed.
+    """
+    asked = sum(s.done - s.reused for s in standings if s.state not in ("reused", "waiting", "failed"))
     left = sum(s.total - s.done for s in standings if not s.over)
-    return left * (now - started) / asked if asked > 0 else None
+    return left * (now - started) / asked if asked > 0 and asked >= 0.1 * (asked + left) else None
+
+
+def answering(standings: Sequence[Standing]) -> bool:
+    """Whether any pair of this run is past the loading of its model."""
+    return any(s.state in ("asking", "writing", "finished") for s in standings)
 
 
 def duration(seconds: float) -> str:
@@ -87,6 +97,8 @@ class Lines:
 
     def show(self, pairs: Sequence[Pair], standings: Sequence[Standing]) -> None:
         now = time.monotonic()
+        if not answering(standings):
+            self._started = now
         due = now - self._last >= SECONDS_BETWEEN_LINES
         for pair, how in zip(pairs, standings, strict=True):
             key = (pair.model.name, pair.task.name)
@@ -130,6 +142,8 @@ class Live:
         from rich.table import Table
         from rich.text import Text
 
+        if not answering(standings):
+            self._started = time.monotonic()
         left = time_left(standings, started=self._started, now=time.monotonic())
         over = sum(how.over for how in standings)
         caption = f"{over} of {len(pairs)} done" + (f", about {duration(left)} left" if left else "")

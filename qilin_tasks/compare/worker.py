@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.compare.secrets import redact, resolve
+from qilin_tasks.compare.secrets import blot, redact, resolve, secret_values
 from qilin_tasks.errors import DataError, QilinTasksError
 from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.evaluate import Evaluation, evaluate, setup_logging
@@ -27,6 +27,7 @@ from qilin_tasks.harness.models import load_model, uses_chat_template
 from qilin_tasks.harness.response_store import ResponseStore
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
+from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
 
 #: A killed predecessor needs a moment to die.
 LOCK_SECONDS = 60.0
@@ -83,9 +84,29 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     )
     status.write("writing")
     _check(done, planned)
+    if job["on_refusal"] == "empty":
+        count_refusals(done)
     done.results["config"]["model"] = job["backend"]
-    done.results["compare"] = {"settings": job["settings"], "identity": job["identity"], "name": job["name"]}
+    done.results["compare"] = {
+        "settings": job["settings"],
+        "identity": job["identity"],
+        "name": job["name"],
+        "system_parts": job["system_parts"],
+    }
     done.save(source=job["backend"], name=job["name"])
+
+
+def count_refusals(done: Evaluation) -> None:
+    """Put `refused_rate` beside the metrics: the share of documents of which the server refused a request."""
+    by_filter: dict[str, list[float]] = {}
+    for sample in done.samples:
+        refused = any(response == REFUSED for repeats in sample["resps"] for response in repeats)
+        sample["metrics"] = [*sample["metrics"], REFUSED_RATE]
+        sample[REFUSED_RATE] = float(refused)
+        by_filter.setdefault(sample["filter"], []).append(float(refused))
+    for name, values in by_filter.items():
+        done.results["results"][done.task][f"{REFUSED_RATE},{name}"] = sum(values) / len(values)
+    done.results["higher_is_better"].setdefault(done.task, {})[REFUSED_RATE] = False
 
 
 def _check(done: Evaluation, planned: Mapping[str, Any]) -> None:
@@ -118,7 +139,13 @@ def run_job(job: Mapping[str, Any]) -> int:
         for status in statuses.values():
             status.write("loading")
         describe_machine_once()
-        model = load_model(job["backend"], resolve(job["args"]), batch_size=job["batch_size"], chunk=job["chunk"])
+        model = load_model(
+            job["backend"],
+            resolve(job["args"]),
+            batch_size=job["batch_size"],
+            chunk=job["chunk"],
+            on_refusal=job["on_refusal"],
+        )
     except Exception as error:  # noqa: BLE001 (whatever a backend raises becomes a failed model, not a lost run)
         traceback.print_exc()
         for status in statuses.values():
@@ -145,8 +172,9 @@ def run_job(job: Mapping[str, Any]) -> int:
 
 
 def message(error: Exception) -> str:
-    """Our own errors say it all; others with their kind in front."""
-    return str(error) if isinstance(error, QilinTasksError) else f"{type(error).__name__}: {error}"
+    """Our own errors say it all; others with their kind in front. A server may repeat a key: it is blotted out."""
+    said = str(error) if isinstance(error, QilinTasksError) else f"{type(error).__name__}: {error}"
+    return blot(said, secret_values())
 
 
 def main(job_path: str) -> int:

@@ -9,12 +9,18 @@ import lm_eval.models  # noqa: F401  (the harness registers its own models only 
 from lm_eval.api.registry import get_model
 
 from qilin_tasks.harness.backends import BACKENDS, BASELINE, PREFIX_CACHED, default_batch_size
+from qilin_tasks.harness.servers import can_guard, guard
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.vllm_stream import can_stream, stream
 
 
-def load_model(backend: str, arguments: Mapping[str, Any], *, batch_size: int | str, chunk: int) -> Any:
-    """The harness's model; chunked and stored, but for the baselines, which are quick and ask nobody."""
+def load_model(
+    backend: str, arguments: Mapping[str, Any], *, batch_size: int | str, chunk: int, on_refusal: str = "stop"
+) -> Any:
+    """The harness's model; chunked and stored, but for the baselines, which are quick and ask nobody.
+
+    `on_refusal`: what becomes of a prompt that a server's content filter refuses, `stop` or `empty`.
+    """
     if backend == BASELINE:
         from qilin_tasks.harness import baseline  # noqa: F401  (registers it)
     if backend == PREFIX_CACHED:
@@ -22,15 +28,28 @@ def load_model(backend: str, arguments: Mapping[str, Any], *, batch_size: int | 
     size: int | str = batch_size
     if size == "auto" and backend in BACKENDS:
         size = default_batch_size(backend, device=arguments.get("device")) or 1
-    model = get_model(backend).create_from_arg_obj(dict(arguments), {"batch_size": size})
+    model = get_model(backend).create_from_arg_obj(dict(arguments), {"batch_size": size, **_device(backend, arguments)})
     if backend == BASELINE:
         return model
     if size == "auto" and hasattr(model, "_detect_batch_size"):
         _detect_once(model)
+    if can_guard(model):
+        guard(model, on_refusal=on_refusal)
     stored = StoredLM(model, chunk=chunk)
     if can_stream(model):
         stream(stored)
     return stored
+
+
+def _device(backend: str, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """As the harness's own command chooses: a GPU where there is one, else the CPU; the class alone wants CUDA."""
+    if backend not in BACKENDS or not BACKENDS[backend].probes or arguments.get("device"):
+        return {}
+    import torch
+
+    if torch.cuda.is_available():
+        return {}
+    return {"device": "mps" if torch.backends.mps.is_available() else "cpu"}
 
 
 def _detect_once(model: Any) -> None:

@@ -20,6 +20,10 @@ _TAG = re.compile(
 # Hunyuan's template, and the prompts of R1-style training, wrap what follows the reasoning.
 _ANSWER_WRAPPER = re.compile(r"\s*<answer>(?P<answer>.*?)(?:</answer>\s*)?\Z", re.DOTALL | re.IGNORECASE)
 
+#: What stands for an answer that a server's content filter refused, where the user wants such prompts counted.
+REFUSED_RATE = "refused_rate"
+REFUSED = "⟦refused by the server's content filter⟧"
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -36,6 +40,8 @@ def strip_reasoning(text: str | None, *, opened: bool = False) -> Answer:
     ends such a block too, so only what follows it counts. A block ends at the closing tag of its own name; opening tags
     inside it are part of the reasoning.
     """
+    if text == REFUSED:
+        return Answer(text="", unfinished=False)
     source = clean(text)
     kept: list[str] = []
     block = "any" if opened else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
@@ -35,10 +36,13 @@ def build(
     seed: int,
     say: Callable[[str], None] = lambda text: None,
 ) -> Built:
-    """Write the whole report. Raises DataError where a results or samples file is damaged; nothing is written then."""
-    results = find_results(runs)
+    """Write the whole report; damaged results are left out and named. Raises DataError where none is whole."""
+    faults: list[str] = []
+    results = find_results(runs, faults=faults)
     say(f"reading the samples of {len(results)} results")
-    boards = boards_of(results)
+    boards = boards_of(results, faults=faults)
+    if not boards:
+        raise DataError("no whole result is left:\n" + "\n".join(faults))
     say("statistics")
     analysed = [(board, analyse(board, resamples=resamples, seed=seed)) for board in boards]
     say("packing the samples")
@@ -52,5 +56,5 @@ def build(
     }
     for name, text in texts.items():
         write_whole(out / name, text)
-    said = [f"{board.name}: {text}" for board, analysis in analysed for text in warnings(board, analysis)]
+    said = faults + [f"{board.name}: {text}" for board, analysis in analysed for text in warnings(board, analysis)]
     return Built([out / name for name in texts], said)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from qilin_tasks.errors import DataError
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
 
@@ -107,14 +108,20 @@ def board_of(result: TaskResult) -> str:
     return result.task.removesuffix(f"_{condition}") if condition else result.task
 
 
-def boards_of(results: Sequence[TaskResult]) -> list[Board]:
-    """Read all samples once and arrange them. Raises DataError for a damaged samples file."""
+def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None) -> list[Board]:
+    """Read all samples and arrange them.
+
+    Raises DataError for a damaged samples file; with `faults`, it is named there and left out.
+    """
     by_board: dict[str, dict[str, list[TaskResult]]] = {}
     for result in results:
         by_board.setdefault(board_of(result), {}).setdefault(result.task, []).append(result)
     boards = []
     for name, tasks in sorted(by_board.items()):
-        columns = [_column(task, members) for task, members in tasks.items()]
+        made = (_column(task, members, faults) for task, members in tasks.items())
+        columns = [column for column in made if column.rows]
+        if not columns:
+            continue
         order = {condition: i for i, condition in enumerate(CONDITION_ORDER)}
         columns.sort(key=lambda column: (order.get(column.condition, len(order)), column.condition))
         rows = [row for column in columns for row in column.rows]
@@ -130,12 +137,12 @@ def boards_of(results: Sequence[TaskResult]) -> list[Board]:
     return boards
 
 
-def _column(task: str, results: Sequence[TaskResult]) -> Column:
+def _column(task: str, results: Sequence[TaskResult], faults: list[str] | None) -> Column:
     documents: dict[int | str, Document] = {}
     # Documents are parsed once for each data fingerprint: that is most of a samples file.
     seen: dict[Hashable, dict[int | str, Hashable | None]] = {}
     rows = []
-    for result in results:
+    for result in _whole(results, faults):
         data = (result.parts.get("data"), result.n) if result.signature else object()
         clusters = seen.get(data)
         entries: list[tuple[int | str, Hashable | None, dict[str, float]]] = []
@@ -155,14 +162,31 @@ def _column(task: str, results: Sequence[TaskResult]) -> Column:
             seen[data] = found
         scores = collect(result, entries)
         rows.append(Row(scores, [outputs[key] for key in scores.keys], [answers[key] for key in scores.keys]))
-    signature = _reference_signature([row.result for row in rows])
+    signature = _reference_signature([row.result for row in rows]) if rows else None
+    # What any model of a comparison brings along of its own is a part of each system, and no other question.
+    systems = {part for row in rows for part in row.result.system_parts}
     judged = [
-        Row(row.scores, row.outputs, row.answers, difference(row.result, signature))
+        Row(row.scores, row.outputs, row.answers, difference(row.result, signature, systems=systems))
         if row.result.signature != signature
         else row
         for row in rows
     ]
     return Column(task, condition_of(results[0]), signature, documents, judged)
+
+
+def _whole(results: Sequence[TaskResult], faults: list[str] | None) -> Iterator[TaskResult]:
+    """The results whose samples can be read to the end."""
+    for result in results:
+        try:
+            if faults is not None:
+                for _ in iter_samples(result):
+                    pass
+        except DataError as error:
+            if faults is None:
+                raise
+            faults.append(f"{result.model} {result.task} left out: {error}")
+        else:
+            yield result
 
 
 def _reference_signature(results: Sequence[TaskResult]) -> str | None:
@@ -171,14 +195,14 @@ def _reference_signature(results: Sequence[TaskResult]) -> str | None:
     return counts.most_common(1)[0][0]
 
 
-def difference(result: TaskResult, signature: str | None) -> str:
+def difference(result: TaskResult, signature: str | None, *, systems: Collection[str] = ()) -> str:
     """Why a result can't stand beside those of `signature`; "" where it can."""
     from qilin_tasks.results.reader import signature_parts
 
     mine, theirs = result.parts, signature_parts(signature)
     if not mine or not theirs:
         return "" if result.signature == signature else "no signature on one side, so what was measured isn't known"
-    ignored = PROMPT_PARTS if result.is_baseline else ()
+    ignored: Collection[str] = PROMPT_PARTS if result.is_baseline else systems
     changed = [
         f"{key} {mine.get(key, '-')} instead of {theirs.get(key, '-')}"
         for key in {**theirs, **mine}

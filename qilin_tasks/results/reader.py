@@ -7,7 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ class TaskResult:
     """One model on one task: `values` are the aggregated metrics (`name` or `name,filter`), `n` the documents.
 
     `task` is the task's own name; in files of lm-eval 0.5 it stands as `entry`, behind the group's (`group::task`).
+    `system_parts` are the parts of the signature that a comparison set for this model alone: they belong to it.
     """
 
     model: str
@@ -47,6 +48,7 @@ class TaskResult:
     model_source: str
     model_args: Any
     generation: Mapping[str, Any] = field(default_factory=dict)
+    system_parts: tuple[str, ...] = ()
 
     @property
     def is_baseline(self) -> bool:
@@ -279,24 +281,58 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
         model_source=str(data.get("model_source") or config.get("model")),
         model_args=config.get("model_args"),
         generation=data["configs"][task].get("generation_kwargs") or {},
+        system_parts=tuple((data.get("compare") or {}).get("system_parts", ())),
     )
 
 
-def find_results(roots: Iterable[Path]) -> list[TaskResult]:
-    """Every (model, task) below the folders, the newest file of each, sorted by model and task.
+def _run_folder(result: TaskResult) -> Path:
+    """The folder of the run: `compare` gives each task a folder in it."""
+    folder = result.path.resolve().parent
+    return folder.parent if folder.name == result.task else folder
 
-    Raises DataError where a folder is missing or holds no results.
+
+def _told_apart(results: Iterable[TaskResult]) -> Iterator[TaskResult]:
+    """Models of one name out of several folders get the part of the path that tells them apart behind their name."""
+    by_model: dict[str, list[TaskResult]] = {}
+    for result in results:
+        by_model.setdefault(result.model, []).append(result)
+    for model, members in by_model.items():
+        if max(Counter(result.task for result in members).values()) == 1:
+            yield from members
+            continue
+        folders = sorted({_run_folder(result) for result in members})
+        # From the end: the first place where all folders differ, else the whole path.
+        places = range(1, min(len(folder.parts) for folder in folders))
+        columns = ([folder.parts[-place] for folder in folders] for place in places)
+        labels = next((names for names in columns if len(set(names)) == len(names)), [str(f) for f in folders])
+        label = dict(zip(folders, labels, strict=True))
+        for result in members:
+            yield replace(result, model=f"{model} ({label[_run_folder(result)]})")
+
+
+def find_results(roots: Iterable[Path], *, faults: list[str] | None = None) -> list[TaskResult]:
+    """Every (model, task) below the folders, the newest file of each run, sorted by model and task.
+
+    Raises DataError where a folder is missing or holds no results, and where a file is damaged; with `faults`, damaged
+    files are named there and left out.
     """
     roots = list(roots)
-    newest: dict[tuple[str, str], TaskResult] = {}
+    newest: dict[tuple[Path, str, str], TaskResult] = {}
     for root in roots:
         if not root.exists():
             raise DataError(f"results folder {str(root)!r} does not exist: give the --out of a compare or run command")
         files = [root] if root.is_file() else sorted(root.rglob("results_*.json"))
         # Other folders may begin with a dot: the harness names them after the model, `./model` becomes `.__model`.
         for path in (f for f in files if not any(part.startswith(UNFINISHED) for part in f.relative_to(root).parts)):
-            for result in read_results(path):
-                key = (result.model, result.task)
+            try:
+                read = read_results(path)
+            except DataError as error:
+                if faults is None:
+                    raise
+                faults.append(f"left out: {error}")
+                continue
+            for result in read:
+                key = (_run_folder(result), result.model, result.task)
                 known = newest.get(key)
                 if known is None or (result.date, result.path.name) >= (known.date, known.path.name):
                     newest[key] = result
@@ -305,4 +341,4 @@ def find_results(roots: Iterable[Path]) -> list[TaskResult]:
             f"no results_*.json below {', '.join(repr(str(root)) for root in roots)}: give the --out of a compare or "
             "run command"
         )
-    return [newest[key] for key in sorted(newest)]
+    return sorted(_told_apart(newest.values()), key=lambda result: (result.model, result.task))

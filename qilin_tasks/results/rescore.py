@@ -20,6 +20,7 @@ from qilin_tasks.family import Scorer
 from qilin_tasks.files import Together
 from qilin_tasks.metrics.metric import Metric
 from qilin_tasks.metrics.own import OwnMetric, own_part
+from qilin_tasks.parsing.answers import REFUSED_RATE
 from qilin_tasks.parsing.prompts import whole_response
 from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
@@ -99,6 +100,10 @@ def rescore(
     values = {
         sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
     }
+    if REFUSED_RATE in result.values:
+        names.append(REFUSED_RATE)
+        for sample in samples:
+            values[sample.key][REFUSED_RATE] = sample.scores.get(REFUSED_RATE, 0.0)
     return _write(result, by_filter, values, names=names, metadata=metadata, own=own, into=into)
 
 
@@ -150,7 +155,9 @@ def _write(
     for key in ("groups", "group_subtasks"):
         data[key] = {}
     table: dict[str, Metric[Any] | OwnMetric] = {**metric_rows(result.parts["family"]), **own}
-    data["higher_is_better"] = {result.entry: {name: table[name].higher_is_better for name in names}}
+    data["higher_is_better"] = {
+        result.entry: {name: table[name].higher_is_better if name in table else False for name in names}
+    }
     config = data["configs"][result.entry]
     config["metadata"] = dict(metadata)
     config["metric_list"] = [

@@ -22,6 +22,37 @@ def by_prompt(model: str, prompt: str) -> str:
     return "".join(CHARACTERS[byte % len(CHARACTERS)] for byte in digest[: 4 + digest[0] % 12])
 
 
+HANG_SECONDS = 3.0
+SECRET = "sk-" + "q1" * 12
+
+
+def _choice(content: Any, reason: Any, **more: Any) -> dict[str, Any]:
+    message = {"role": "assistant", "content": content, **more}
+    return {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+
+
+#: What servers were seen to answer when they have no answer: status, and a body (None: the connection is cut).
+FAULTS: dict[str, tuple[int, dict[str, Any] | str | None]] = {
+    "error 200": (200, {"error": {"message": "the engine is overloaded", "key": SECRET}}),
+    "no choices": (200, {"object": "chat.completion", "usage": "no choice was made"}),
+    "empty choices": (200, {"choices": [], "note": "nothing was chosen"}),
+    "null": (200, _choice(None, "stop", note="nothing was said")),
+    "null without a reason": (200, _choice(None, None, note="nothing was said")),
+    "no message": (200, {"choices": [{"index": 0, "note": "no message"}]}),
+    "broken json": (200, '{"choices": [{"index": 0, "mess'),
+    "page": (502, "<html><h1>Bad Gateway</h1></html>"),
+    "list": (200, "[1, 2]"),
+    "busy": (429, {"error": {"message": "too many requests"}}),
+    "cut": (200, None),
+    "hang": (200, _choice("too late", "stop")),
+    "filtered": (200, _choice("half an", "content_filter")),
+    "refused": (400, {"error": {"message": "the prompt was flagged", "code": "content_filter", "type": None}}),
+    "inspected": (400, {"error": {"message": "may be bad", "code": "data_inspection_failed"}}),
+    "declined": (200, _choice(None, "stop", refusal="I can't help with that")),
+}
+REFUSED = ("filtered", "refused", "inspected", "declined")
+
+
 @dataclass
 class ChatServer:
     """`asked` counts the requests of each (model, prompt); `headers` are those of the last one."""
@@ -31,22 +62,36 @@ class ChatServer:
     answer: Callable[[str, str], str] = by_prompt
     #: Answer 500 to the models named here.
     broken: set[str] = field(default_factory=set)
+    #: What goes wrong with a request, by how many came before it: a name of FAULTS, or None.
+    fault: Callable[[int], str | None] = lambda number: None
+    #: How many requests went wrong.
+    faults: int = 0
     asked: Counter[tuple[str, str]] = field(default_factory=Counter)
     payloads: list[dict[str, Any]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def handle(self, payload: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def handle(self, payload: dict[str, Any]) -> tuple[int, dict[str, Any] | str | None]:
         model, prompt = payload["model"], "\n".join(m["content"] for m in payload["messages"])
         with self.lock:
             self.asked[model, prompt] += 1
+            fault = self.fault(len(self.payloads))
             self.payloads.append(payload)
+            self.faults += fault is not None
         if self.delay:
             time.sleep(self.delay)
+        if fault == "hang":
+            time.sleep(HANG_SECONDS)
+        if fault is not None:
+            return FAULTS[fault]
         if model in self.broken:
             return 500, {"error": {"message": f"{model} is out of order"}}
         message = {"role": "assistant", "content": self.answer(model, prompt)}
-        return 200, {"object": "chat.completion", "model": model, "choices": [{"index": 0, "message": message}]}
+        return 200, {
+            "object": "chat.completion",
+            "model": model,
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        }
 
 
 @contextmanager
@@ -61,8 +106,12 @@ def chat_server(**options: Any) -> Iterator[ChatServer]:
             payload = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             server.headers = dict(self.headers)
             status, answer = server.handle(payload)
-            body = json.dumps(answer).encode()
+            body = (answer if isinstance(answer, str) else json.dumps(answer)).encode()
             try:
+                if answer is None:  # the connection is cut in the middle of the headers
+                    self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{")
+                    self.close_connection = True
+                    return
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
