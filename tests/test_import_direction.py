@@ -23,7 +23,7 @@ LAYERS = (
     {"families", "repeats"},
     {"harness", "results"},
     {"compare"},
-    {"report", "doctor", "upstream"},
+    {"report", "doctor", "upstream", "validity"},
     {"commands"},
     {"cli"},
 )
