@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.parsing.marks import marks
 
-_TAIL = 64
+_TAIL = 256
 
 
 def opening_tag(prompt: object) -> str:
-    """The reasoning tag (`<think>`, `[THINK]`, …) that the prompt ends with, or "" where it leaves nothing open."""
+    """The mark of reasoning (`<think>`, `[THINK]`, …) that the prompt ends with, or "" where it leaves nothing open."""
     if not isinstance(prompt, str):
         return ""
     tail = prompt[-_TAIL:].rstrip()
-    tag = tail[max(tail.rfind("<"), tail.rfind("[")) :]
-    return tag if tag.endswith((">", "]")) and strip_reasoning(tag).unfinished else ""
+    found = list(marks(tail))
+    if not found or found[-1].kind != "opens" or found[-1].end != len(tail) or tail.endswith(("/>", "assistant")):
+        return ""
+    return tail[found[-1].start :]
 
 
 def whole_response(prompt: object, response: object) -> object:
-    """The response with the opening tag that the prompt already gave; anything but text stays as it is."""
-    return opening_tag(prompt) + response if isinstance(response, str) else response
+    """The response with the opening mark that the prompt already gave; anything but text stays as it is."""
+    if not isinstance(response, str):
+        return response
+    tag = opening_tag(prompt)
+    # Gemma's ends in a word, which the template's line break parts from the reasoning.
+    return f"{tag}\n{response}" if tag[-1:].isalpha() else tag + response
