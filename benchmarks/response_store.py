@@ -56,7 +56,7 @@ def main() -> None:
 
     from lm_eval.api.registry import get_model
 
-    from qilin_tasks.compare.response_store import ResponseStore
+    from qilin_tasks.harness.response_store import ResponseStore
     from qilin_tasks.harness.stored import StoredLM
     from qilin_tasks.harness.vllm_stream import stream
 

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from qilin_tasks.family import Document
+from qilin_tasks.family import Document, Scorer
+from qilin_tasks.metrics.own import OwnMetric
 
 
 class Scores(Protocol):
     """What `score_repeats` needs of a scorer."""
 
     def score(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]: ...
+
+
+class WithOwn:
+    """A family's scorer with a user's own metrics behind its own; `target` gives a document's reference."""
+
+    def __init__(
+        self, scorer: Scorer[Any, Any], own: Mapping[str, OwnMetric], target: Callable[[Document], Any]
+    ) -> None:
+        self.scorer, self.own, self.target = scorer, own, target
+
+    def score(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
+        """As `Scorer.score`."""
+        rows = self.scorer.score(docs, responses)
+        if self.own:
+            references = [self.target(doc) for doc in docs]
+            answers = [[self.scorer.shown(response) for response in given] for given in responses]
+            for name, metric in self.own.items():
+                for row, value in zip(rows, metric.score(docs, references, answers), strict=True):
+                    row[name] = value
+        return rows
 
 
 @dataclass(frozen=True)

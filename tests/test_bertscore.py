@@ -154,7 +154,7 @@ def test_the_process_may_allow_tf32_and_autocast(bert_zh: str) -> None:
 def test_empty_scores_zero(bert_zh: str, output: str | None) -> None:
     """bert-score 0.3.13 raises AttributeError for these, or divides by 0."""
     scorer = BertScorer(model=bert_zh, layer=2, device="cpu")
-    zeros = BertScores([0.0], [0.0], [0.0], [False])
+    zeros = BertScores([0.0], [0.0], [0.0], [False], [0.0])
     assert scorer.score([output], ["防晒霜"]) == scorer.score(["防晒霜"], [output]) == zeros
     assert scorer.score([output], [output]) == zeros
 
@@ -226,7 +226,7 @@ def test_layers_above_are_not_loaded(bert_zh: str) -> None:
 
 
 def test_no_pairs(bert_zh: str) -> None:
-    assert BertScorer(model=bert_zh, layer=2, device="cpu").score([], []) == BertScores([], [], [], [])
+    assert BertScorer(model=bert_zh, layer=2, device="cpu").score([], []) == BertScores([], [], [], [], [])
 
 
 def test_lengths_must_agree(bert_zh: str) -> None:

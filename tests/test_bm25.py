@@ -84,7 +84,7 @@ def test_ties_go_by_position_or_by_id_as_text() -> None:
     [
         ({"k1": -1.0}, "k1 -1.0: choose"),
         ({"b": 1.5}, "b 1.5: choose"),
-        ({"language": "fr"}, "language 'fr': choose from en, th, zh"),
+        ({"language": "xx"}, "language 'xx': choose from ar, bg, bn, "),
         ({"ids": ["1"]}, "1 ids for 2 documents"),
     ],
 )

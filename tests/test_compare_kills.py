@@ -20,7 +20,7 @@ import pytest
 from support.comparing import arguments, main, start
 from support.openai_server import ChatServer, chat_server
 
-from qilin_tasks.compare.response_store import request_key
+from qilin_tasks.harness.response_store import request_key
 from qilin_tasks.results.reader import find_results, iter_samples
 
 KILLS = int(os.environ.get("QILIN_KILLS", "3"))

@@ -16,12 +16,13 @@ from typing import Any
 import pytest
 
 from qilin_tasks.compare import processes
-from qilin_tasks.compare.response_store import ResponseStore, request_keys
 from qilin_tasks.compare.run import ended
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing, time_left
-from qilin_tasks.errors import SettingError
+from qilin_tasks.errors import DataError
+from qilin_tasks.files import locked
+from qilin_tasks.harness.response_store import ResponseStore, request_keys
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.vllm_stream import can_stream, stream
 
@@ -268,10 +269,7 @@ def test_log_likelihoods_and_other_backends_are_left_alone(tmp_path: Path) -> No
     assert not can_stream(other)
 
 
-def test_a_lock_that_stays_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from qilin_tasks.compare import worker as runner
-
-    monkeypatch.setattr(runner, "LOCK_SECONDS", 0.3)
-    held, again = (runner.locked(tmp_path / "x.lock") for _ in range(2))
-    with held, pytest.raises(SettingError, match="running already"), again:
+def test_a_lock_that_stays_is_an_error(tmp_path: Path) -> None:
+    held, again = (locked(tmp_path / "x.json", seconds=0.1, held="running already") for _ in range(2))
+    with held, pytest.raises(DataError, match=r"x\.json: running already"), again:
         pytest.fail("two hold it")

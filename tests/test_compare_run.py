@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -135,6 +136,36 @@ def test_the_dry_run_of_a_new_folder(tmp_path: Path, server: ChatServer, capsys:
     assert sum(server.asked.values()) == asked
 
 
+def test_the_dry_run_tells_the_run(tiny_llm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The template that the model's tokenizer has, and the answer length of the model's own generation settings."""
+    plain = tmp_path / "plain"
+    shutil.copytree(tiny_llm, plain)
+    (plain / "chat_template.jinja").unlink(missing_ok=True)
+    config = json.loads((plain / "tokenizer_config.json").read_text(encoding="utf-8"))
+    config.pop("chat_template", None)
+    (plain / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    models = tmp_path / "models.yaml"
+    entries = [
+        {"name": "chat", "backend": "hf", "args": {"pretrained": str(tiny_llm)}, "generation": {"max_gen_toks": 12}},
+        {"name": "base", "backend": "hf", "args": {"pretrained": str(plain)}},
+    ]
+    models.write_text(yaml.safe_dump(entries), encoding="utf-8")
+    command = [str(models), *arguments(tmp_path / "out", tasks="qilin_dqa_na", extra=("--dry-run", "--limit", "5"))]
+    assert main(command) == 0
+    chat, base = capsys.readouterr().out.split("# base (hf)")
+    assert "--apply_chat_template" in chat and "--apply_chat_template" not in base
+    assert "(at most 60)" in chat and f"(at most {5 * 1024:,})" in base
+
+
+def test_examples_and_unknown_settings_are_refused_by_name(tmp_path: Path) -> None:
+    for extra, words in (
+        (("--num_fewshot", "3"), "num_fewshot 3 would show documents of the test their own answers"),
+        (("--metadata", "max_note_chars=9"), "none of the tasks has the setting 'max_note_chars'"),
+    ):
+        with pytest.raises(DataError, match=words):
+            main(arguments(tmp_path / "out", "qilin-baseline:lead", extra=extra))
+
+
 def test_other_settings_in_the_same_folder_are_refused(
     out: Path, models: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +186,7 @@ def test_other_data_are_refused(out: Path, models: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setenv("QILIN_TEST_KEY", KEY)
     options = state.Options(
-        tasks=tuple(TASKS.split(",")), out=out, metadata={"bertscore": False}, gen_kwargs={"max_gen_toks": 64}
+        tasks=tuple(TASKS.split(",")), out=out, metadata={"bertscore": "off"}, gen_kwargs={"max_gen_toks": 64}
     )
     tasks = run.make_plan(options, folder=out / ".plan")
     from dataclasses import replace
@@ -188,7 +219,7 @@ def test_unknown_tasks_come_with_their_neighbours(tmp_path: Path) -> None:
 def test_two_at_once_in_one_folder_are_refused(tmp_path: Path) -> None:
     from qilin_tasks.compare.run import only_one
 
-    with only_one(tmp_path), pytest.raises(SettingError, match="another compare command"):
+    with only_one(tmp_path), pytest.raises(DataError, match="another compare command"):
         main(arguments(tmp_path, "qilin-baseline:lead"))
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from qilin_tasks.commands.compare import parse_settings
 from qilin_tasks.compare.secrets import is_secret, names_a_secret, redact, refuse_secrets, resolve, secret_values
 from qilin_tasks.compare.specs import ModelSpec, check_models, folder_fingerprint, read_models, shorthand
 from qilin_tasks.errors import DataError, QilinTasksError, SettingError
+from qilin_tasks.harness.metadata import parse_settings
 
 KEY = "sk-abcdefghijklmnop1234"
 
@@ -143,7 +143,7 @@ def test_references_are_resolved_and_never_shown(monkeypatch: pytest.MonkeyPatch
 def test_settings_of_the_command_line() -> None:
     parts = ["bertscore=off,top_k=3", '{"contexts": "a,b.parquet"}', "answers=engaged"]
     assert parse_settings(parts, flag="--metadata") == {
-        "bertscore": False,
+        "bertscore": "off",
         "top_k": 3,
         "contexts": "a,b.parquet",
         "answers": "engaged",

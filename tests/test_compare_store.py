@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+import random
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +13,15 @@ from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
 
-from qilin_tasks.compare.response_store import ResponseStore, request_key, request_keys, stored_count
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.harness.response_store import (
+    BrokenStoreError,
+    ResponseStore,
+    repair,
+    request_key,
+    request_keys,
+    stored_count,
+)
 from qilin_tasks.harness.stored import StoredLM
 
 IDENTITY = {"backend": "hf", "args": {"pretrained": "m"}}
@@ -89,8 +98,74 @@ def test_damage_and_other_formats(store: Callable[[], ResponseStore], tmp_path: 
     with pytest.raises(DataError, match="format 99"):
         store()
     path.write_bytes(b"no database at all, but long enough to be read" * 100)
-    with pytest.raises(DataError, match="delete the file"):
+    with pytest.raises(DataError, match="--repair"):
         store()
+
+
+def filled(path: Path, count: int = 400) -> dict[str, Any]:
+    values: dict[str, Any] = {request_key("g", (i,)): f"答{i} " * (i % 200) for i in range(count)}
+    values[f"raw:{'a' * 64}#1"] = "raw"
+    with ResponseStore(path, identity=IDENTITY) as one:
+        one.put(values.items())
+    return values
+
+
+def check_damaged(path: Path, values: dict[str, Any], *, kept: int) -> None:
+    """Damage is named, never served; a repair keeps at least `kept` rows, all of them right."""
+    try:
+        with ResponseStore(path, identity=IDENTITY) as one:
+            assert one.get(list(values)) == values  # the damage met nothing that is read
+            return
+    except BrokenStoreError as error:
+        assert "--repair" in str(error)
+    damaged = path.read_bytes()
+    done = repair(path, identity=IDENTITY)
+    assert done is not None
+    assert done[1].read_bytes() == damaged
+    with ResponseStore(path, identity=IDENTITY) as one:
+        rows = one.get(list(values))
+    assert rows.items() <= values.items()
+    assert len(rows) == done[0] >= kept
+    assert sorted(p.name for p in path.parent.iterdir()) == sorted([path.name, done[1].name])
+    assert repair(path, identity=IDENTITY) is None
+
+
+def test_a_cut_store_is_named_and_mended(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    values = filled(path)
+    path.write_bytes(path.read_bytes()[:-3000])
+    check_damaged(path, values, kept=len(values) - 40)
+
+
+def test_garbage_is_set_aside(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    path.write_bytes(b"no database at all, but long enough to be read" * 300)
+    check_damaged(path, {"a": "b"}, kept=0)
+
+
+def test_a_byte_flipped_anywhere(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    values = filled(path, 60)
+    whole = path.read_bytes()
+    rng = random.Random(1)
+    # The header, the schema, the first bytes of each page, and anywhere.
+    places = [*range(0, 108, 9), *range(3700, 4096, 40), *range(4096, len(whole), 4096)]
+    for place in [*places, *(rng.randrange(len(whole)) for _ in range(40))]:
+        for leftover in tmp_path.iterdir():
+            leftover.unlink()
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << rng.randrange(8)
+        path.write_bytes(flipped)
+        check_damaged(path, values, kept=0)
+
+
+def test_a_row_of_another_model_is_no_row_of_ours(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite"
+    values = filled(path)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE about SET value=? WHERE name='identity'", (json.dumps({"backend": "other"}),))
+    connection.close()
+    check_damaged(path, values, kept=len(values))
 
 
 settings_of_generation = st.dictionaries(

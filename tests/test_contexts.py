@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,10 @@ def test_plain(text, shown):
         ("十个字的一句话就到这", 5, "十个字的…"),
         ("一家人👨‍👩‍👧出门", 6, "一家人…"),
         ("cafe\u0301 bar", 5, "caf…"),
+        ("🇹🇭🇩🇪🇫🇷", 4, "🇹🇭…"),
+        ("हिन्दी भाषा", 5, "हि…"),
+        ("\u1100\u1161\u11a8\u1100\u1161", 4, "\u1100\u1161\u11a8…"),
+        ("a" + "\u0301" * 9, 5, "…"),
         ("很长", 1, "…"),
         ("很长", 0, ""),
     ],
@@ -41,6 +46,20 @@ def test_trim_never_exceeds_the_budget_and_keeps_the_beginning(text, budget):
     shown = trim(text, budget)
     assert len(shown) <= budget or shown == text
     assert text.startswith(shown.removesuffix("…").rstrip()) or shown == text
+
+
+@given(
+    st.text(st.sampled_from("aกำ\u0e31\u0301ู👨👩\u200d\ufe0f🏽🇹🇭हिन्\u1100\u1161\u11a8\r\n "), max_size=40),
+    st.integers(1, 30),
+)
+def test_trim_keeps_whole_clusters_and_as_many_as_fit(text, budget):
+    clusters = regex.findall(r"\X", text)
+    shown = trim(text, budget)
+    if len(text) <= budget:
+        assert shown == text
+        return
+    kept = max(n for n in range(len(clusters) + 1) if len("".join(clusters[:n])) <= budget - 1)
+    assert shown == "".join(clusters[:kept]).rstrip() + "…"
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from qilin_tasks.errors import DataError, DependencyError, SettingError
 from qilin_tasks.retrieval import dense_search, encoders, rerank, vectors
 from qilin_tasks.retrieval.corpus import JsonLinesCorpus
 from qilin_tasks.retrieval.dense_search import search_vectors
-from qilin_tasks.retrieval.encoders import SentenceTransformersEncoder, load_encoder, model_identity
+from qilin_tasks.retrieval.encoders import EncoderSettings, SentenceTransformersEncoder, load_encoder, model_identity
 from qilin_tasks.retrieval.vectors import encode_corpus
 
 TEXTS = ["a cat sleeps", "the stock market fell", "kittens nap all day", "", "rates and shares dropped"]
@@ -77,7 +77,7 @@ def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_minilm_finds_what_is_meant(minilm: Path) -> None:
-    encoder = SentenceTransformersEncoder(str(minilm), batch_size=8, max_length=None)
+    encoder = SentenceTransformersEncoder(str(minilm), EncoderSettings(batch_size=8))
     stored = encoder.encode(TEXTS)
     assert stored.shape == (5, 384)
     assert np.linalg.norm(stored[0]) == pytest.approx(1, abs=1e-4)
@@ -103,7 +103,7 @@ def test_mean_pooling_is_the_mean_over_the_texts_own_tokens(tiny_bert: Path) -> 
 def test_several_devices_give_what_one_gives(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     texts = [f"text {number} " + "word " * (number % 5) for number in range(11)]
     alone = load_encoder(str(tiny_bert), backend=backend, batch_size=2, max_length=16).encode(texts)
-    monkeypatch.setattr(encoders, "devices", lambda: ["cpu", "cpu"])
+    monkeypatch.setattr(encoders, "devices", lambda *_: ["cpu", "cpu"])
     together = load_encoder(str(tiny_bert), backend=backend, batch_size=2, max_length=16)
     for _ in range(2):
         assert together.encode(texts) == pytest.approx(alone, abs=1e-5)
@@ -286,6 +286,6 @@ def test_a_cross_encoder_scores_pairs(tiny_bert: Path, tmp_path: Path) -> None:
 def test_a_cross_encoder_on_several_devices(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("ab", f"text {number}") for number in range(7)]
     alone = rerank.CrossEncoderScorer(str(tiny_bert), batch_size=2, max_length=16).score(pairs)
-    monkeypatch.setattr(rerank, "devices", lambda: ["cpu", "cpu"])
+    monkeypatch.setattr(rerank, "devices", lambda *_: ["cpu", "cpu"])
     together = rerank.CrossEncoderScorer(str(tiny_bert), batch_size=2, max_length=16).score(pairs)
     assert together == pytest.approx(alone, abs=1e-5)

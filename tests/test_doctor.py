@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import shutil
+import socket
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,8 +18,9 @@ from qilin_tasks.cli import main
 from qilin_tasks.commands import doctor
 from qilin_tasks.doctor import budget, environment
 from qilin_tasks.doctor.findings import Finding, as_json, in_order
-from qilin_tasks.errors import SettingError
+from qilin_tasks.harness.backends import BACKENDS, Backend
 from qilin_tasks.harness.install import install
+from qilin_tasks.harness.length import Model
 from qilin_tasks.harness.location import Harness
 
 
@@ -63,7 +66,7 @@ def test_everything_in_order(minilm: Path, capsys: pytest.CaptureFixture[str]) -
     for check in ("python", "packages", "backends", "data", "metric model", "context"):
         assert checks.count(check) == 1
     assert {f"qilin_dqa_{context}" for context in ("na", "bm25", "bert", "oracle")} <= set(checks)
-    assert "lm-eval 0.4." in next(line for line in lines if "packages:" in line)
+    assert f"lm-eval {importlib.metadata.version('lm_eval')}" in next(line for line in lines if "packages:" in line)
     assert "_L4_" in next(line for line in lines if "metric model:" in line)
 
 
@@ -123,9 +126,9 @@ def test_a_context_that_has_to_be_computed(examined: Any, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("arguments", "check", "message"),
     [
-        (("--tasks", "qilin_dqa_bm26"), "tasks", "did you mean 'qilin_dqa_bm25'?"),
+        (("--tasks", "qilin_dqa_bm26"), "tasks", "close: qilin_dqa_bm25"),
         (("--metadata", "{broken"), "tasks", "not a JSON object"),
-        (("--metadata", "bertscore"), "tasks", "write key=value"),
+        (("--metadata", "bertscore"), "tasks", "is not key=value"),
         (("--tasks", "qilin_dqa_na", "--metadata", "context=bm26,bertscore=off"), "qilin_dqa_na", "choose from bert"),
         (("--tasks", "qilin_dqa_na", "--metadata", "bertscore=perhaps"), "metric model", "choose from off, on"),
     ],
@@ -136,17 +139,6 @@ def test_wrong_settings(arguments: tuple[str, ...], check: str, message: str, ex
     assert checks[check]["status"] == "fail" and message in checks[check]["detail"]
 
 
-def test_metadata_as_the_harness_takes_it() -> None:
-    assert doctor.parse_metadata(['{"top_k": 3, "bertscore": "off"}']) == {"top_k": 3, "bertscore": "off"}
-    assert doctor.parse_metadata(["top_k=3,bertscore=off", "contexts=a=b.parquet"]) == {
-        "top_k": "3",
-        "bertscore": "off",
-        "contexts": "a=b.parquet",
-    }
-    with pytest.raises(SettingError, match="'top_k'"):
-        doctor.parse_metadata(["top_k"])
-
-
 def test_every_family_is_looked_at(examined: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REQA_DATA", "sample")
     names = ("qilin_search_pointwise", "qilin_recommendation_listwise", "reqa_xquad_zh", "reqa_xquad_zh_reader_bm25")
@@ -155,6 +147,28 @@ def test_every_family_is_looked_at(examined: Any, monkeypatch: pytest.MonkeyPatc
     assert all("documents" in checks[name]["detail"] for name in names)
     # Log-likelihood tasks ask for no answer; the listwise ones need most.
     assert "listwise needs most" in checks["context"]["detail"]
+
+
+def test_off_the_net_everything_is_looked_at_and_nothing_is_tried_twice(
+    examined: Any, hub_at: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        hub_at(f"http://127.0.0.1:{taken.getsockname()[1]}")
+        tried: list[Any] = []
+        connect = socket.socket.connect
+        monkeypatch.setattr(socket.socket, "connect", lambda self, at: (tried.append(at), connect(self, at))[1])
+        code, checks = examined("--tasks", "qilin_dqa_na,qilin_search_pointwise", "--model", "nobody/no-model")
+    assert code == 1
+    assert checks["hub"]["status"] == "warn" and "can't be reached" in checks["hub"]["detail"]
+    assert {name for name, found in checks.items() if found["status"] == "fail"} == {"metric model", "context"}
+    assert checks["data"]["status"] == checks["qilin_search_pointwise"]["status"] == checks["qilin_dqa_na"]["status"]
+    assert len([at for at in tried if at[0] == "127.0.0.1"]) == 1
+
+
+def test_a_setting_that_no_task_has(examined: Any) -> None:
+    code, checks = examined("--tasks", "qilin_dqa_na", "--metadata", "max_note_chars=100")
+    assert code == 1 and "'max_note_chars', did you mean 'note_chars'?" in checks["tasks"]["detail"]
 
 
 # The context budget.
@@ -184,8 +198,8 @@ def test_the_budget_is_that_of_the_longest_prompt(tiny_llm: Path) -> None:
     tokenizer = AutoTokenizer.from_pretrained(str(tiny_llm))
     texts = ["短", "请回答用户的问题。" * 30, "abc"]
     requests = [SimpleNamespace(request_type="generate_until", args=(text, {"max_gen_toks": 7})) for text in texts]
-    model = budget.load_model(str(tiny_llm))
-    assert isinstance(model, budget.Model)
+    model = budget.model_of(str(tiny_llm))
+    assert isinstance(model, Model)
     chat = [{"role": "user", "content": texts[1]}]
     expected = len(tokenizer.apply_chat_template(chat, tokenize=True, add_generation_prompt=True)["input_ids"])
     found = budget.context({"a": requests}, model, max_model_len=expected + 7, max_gen_toks=None)
@@ -239,22 +253,21 @@ def test_missing_packages_end_the_examination_early(examined: Any, monkeypatch: 
 
 
 def test_a_chosen_backend_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(environment.BACKENDS, "vllm", (("no_such_module",), "vllm"))
+    lacking = Backend(argument="pretrained", packages=("no_such_module",), extra="vllm")
+    monkeypatch.setitem(BACKENDS, "vllm", lacking)
     (found,) = environment.backend("vllm")
     assert (found.status, found.fix) == ("fail", "pip install 'qilin-tasks[vllm]'")
     (found,) = environment.backend(None)
     assert found.status == "ok" and "vllm" not in found.detail.split(" (")[0].split(", ")
     assert environment.backend("qilin-baseline")[0].status == "ok"
-    for name in environment.BACKENDS:
-        monkeypatch.setitem(environment.BACKENDS, name, (("no_such_module",), "vllm"))
+    for name in BACKENDS:
+        monkeypatch.setitem(BACKENDS, name, lacking)
     assert environment.backend(None)[0].status == "fail"
 
 
 def test_every_backend_and_extra_of_the_table_exists() -> None:
-    import importlib.metadata
-
     extras = set(importlib.metadata.metadata("qilin-tasks").get_all("Provides-Extra") or ())
-    assert {extra for _, extra in environment.BACKENDS.values()} - {""} <= extras
+    assert {backend.extra for backend in BACKENDS.values()} - {""} <= extras
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -200,3 +202,78 @@ def test_real_notes_are_trimmed_at_the_budget_and_never_emptied(tmp_path, shared
     longer_than_shown = sum(note["trimmed"] for note in texts)
     assert 0 < longer_than_shown < len(texts)
     assert len(real_notes(shared)) == 798
+
+
+def test_impossible_citations_are_dropped_and_counted(tmp_path, caplog):
+    cited = dqa_row(1, query="问", dqa_output="答", ref_note_idx_list=[None, 4, -1, 99, 1])
+    write_dqa(tmp_path, [cited, dqa_row(2, query="问", dqa_output="答", ref_note_idx_list=[0])], NOTES)
+    assert shown(build_dqa(settings(context="oracle"), spec=str(tmp_path))) == {0: [4, 1], 1: [0]}
+    assert "left out 3 cited ids of 1 rows that no note can have (-1 in row 0)" in caplog.text
+
+
+def test_a_row_without_a_possible_citation_stops_only_oracle(tmp_path):
+    write_dqa(tmp_path, [dqa_row(1, query="问", dqa_output="答", ref_note_idx_list=[None, -1])], NOTES)
+    assert build_dqa(settings(context="na"), spec=str(tmp_path))
+    with pytest.raises(DataError, match=r"dqa row 0, ref_note_idx_list: none of its ids \[-1, -1\] can be a note"):
+        build_dqa(settings(context="oracle"), spec=str(tmp_path))
+
+
+def prepared(folder, retriever, rankings):
+    """A run as `prepare` writes it."""
+    from qilin_tasks.retrieval.run_file import write_contexts
+    from qilin_tasks.sources.qilin import open_qilin
+
+    source = open_qilin(str(folder))
+    recipe = {
+        "retriever": retriever,
+        "config": "dqa",
+        "corpus_fingerprint": source.fingerprint("notes"),
+        "config_fingerprint": source.fingerprint("dqa"),
+    }
+    path = folder / f"{retriever}.parquet"
+    write_contexts(path, rankings, recipe=recipe)
+    return str(path)
+
+
+def test_a_run_must_be_what_the_condition_says(folder):
+    bm25 = prepared(folder, "bm25", {1: [(3, 1.0)], 4: []})
+    dense = prepared(folder, "dense", {1: [(2, 1.0)], 4: [(5, 1.0)]})
+    fused = prepared(folder, "rrf", {1: [(1, 1.0)], 4: [(0, 1.0)]})
+    spec = str(folder)
+    assert shown(build_dqa(settings(context="bm25", contexts=bm25), spec=spec)) == {1: [3], 4: []}
+    for context, path, made in (("bert", bm25, "bm25"), ("bm25", dense, "dense"), ("bm25", fused, "rrf")):
+        with pytest.raises(SettingError, match=rf"the retriever '{made}' made this run, and the context '{context}'"):
+            build_dqa(settings(context=context, contexts=path), spec=spec)
+    each = {"bm25": bm25, "bert": dense}
+    assert shown(build_dqa(settings(context="bert", contexts=each), spec=spec)) == {1: [2], 4: [5]}
+    assert shown(build_dqa(settings(context="bm25", contexts=each), spec=spec)) == {1: [3], 4: []}
+    assert shown(build_dqa(settings(context="contexts", contexts=fused), spec=spec)) == {1: [1], 4: [0]}
+    # Conditions without a run of their own show what they always do.
+    assert shown(build_dqa(settings(context="bert", contexts={"bm25": bm25}), spec=spec))[1] == [2]
+    assert shown(build_dqa(settings(context="na", contexts=bm25), spec=spec)) == {1: [], 4: []}
+
+
+def test_the_signature_names_retriever_and_digest_of_a_run(folder):
+    from qilin_tasks.dqa.scorer import DQAScorer
+
+    bm25 = prepared(folder, "bm25", {1: [(3, 1.0)], 4: []})
+    parts = DQAScorer(settings(context="bm25", contexts=bm25)).document_parts()
+    digest = hashlib.sha256(Path(bm25).read_bytes()).hexdigest()[:12]
+    assert parts["ctx"] == f"bm25(bm25@{digest})"
+    assert DQAScorer(settings(context="bm25")).document_parts()["ctx"] == "bm25"
+    assert DQAScorer(settings(context="na", contexts=bm25)).document_parts()["ctx"] == "na"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [
+        ({"context": "contexts"}, "context 'contexts' shows the notes of a run"),
+        (
+            {"context": "bm25", "contexts": {"bm26": "x"}},
+            "contexts: condition 'bm26': choose from bert, bm25, contexts",
+        ),
+    ],
+)
+def test_contexts_that_name_nothing(chosen, message):
+    with pytest.raises(SettingError, match=message):
+        settings(**chosen)

@@ -15,6 +15,7 @@ CONDITIONS = ("na", "bm25", "bert", "oracle")
 TASKS = [f"qilin_dqa_{condition}" for condition in CONDITIONS]
 COUNTS = (
     "bertscore_cut_rate",
+    "bertscore_unknown_rate",
     "answer_chars",
     "empty_rate",
     "unfinished_reasoning_rate",

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.harness_copies import release
+from support.openai_server import chat_server
 
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-# docs/plugin_guide.md of EleutherAI/lm-evaluation-harness, main branch (pull requests 4013 and 4014).
+# docs/plugins.md of EleutherAI/lm-evaluation-harness, main branch.
 REGISTRIES = {
     "lm_eval.models": "model_registry",
     "lm_eval.filters": "filter_registry",
@@ -112,10 +113,13 @@ def test_a_yaml_of_somebody_elses_can_name_them(tmp_path: Path) -> None:
     mine.mkdir()
     (mine / "mine.yaml").write_text(YAML, encoding="utf-8")
     (mine / "data.py").write_text(DATA, encoding="utf-8")
-    ran = copy.command(
-        "run", "--model", "qilin-baseline", "--model_args", "strategy=reference", "--tasks", "mine",
-        "--include_path", str(mine), "--output_path", str(tmp_path / "out"), "--log_samples",
-    )  # fmt: skip
+    answers = {"北京在哪": "<think>想</think>北京在中国北方", "饺子怎么煮": "<think>没有想完"}
+    with chat_server(answer=lambda model, prompt: answers[prompt]) as server:
+        ran = copy.command(
+            "run", "--model", "local-chat-completions", "--model_args", f"model=m,base_url={server.url}",
+            "--apply_chat_template", "--tasks", "mine", "--include_path", str(mine),
+            "--output_path", str(tmp_path / "out"), "--log_samples",
+        )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     (file,) = (tmp_path / "out").rglob("samples_mine_*.jsonl")
     samples = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]

@@ -10,27 +10,25 @@ from pathlib import Path
 
 import pytest
 
-# A module may import from its own layer's package and from every layer above it in this table (the lower layers);
-# modules in one row don't import each other. `settings` and what else is small and shared stands at the bottom.
+# A module may import from its own folder and from every row above its own; folders in one row don't import each other.
 LAYERS = (
     {"errors", "__init__"},
-    {"text", "settings", "signature", "stats", "runs", "published"},
-    {"metrics", "retrieval", "sources"},
-    {"contexts", "parsing", "pools"},
-    {"documents", "candidates"},
-    {"scoring"},
-    {"tasks", "models"},
-    {"results"},
-    {"compare", "rescore"},
-    {"report"},
-    {"upstream"},
-    {"harness", "install", "doctor"},
+    {"files", "signature"},
+    {"settings", "strategy"},
+    {"text", "sources"},
+    {"parsing"},
+    {"metrics", "retrieval"},
+    {"family"},
+    {"dqa", "ranking", "reqa"},
+    {"families", "repeats"},
+    {"harness", "results"},
+    {"compare"},
+    {"report", "doctor", "upstream"},
     {"commands"},
-    {"cli", "__main__"},
+    {"cli"},
 )
-HARNESS_IMPORTERS = {"tasks", "models"}
-# `qilin-tasks run` is lm-eval's own command line, called in this process.
-HARNESS_COMMAND = "commands/run.py"
+#: The only folder that knows lm-evaluation-harness.
+HARNESS_IMPORTERS = {"harness"}
 HEAVY = {
     "torch", "transformers", "vllm", "sentence_transformers", "matplotlib", "datasets", "bert_score", "ray", "faiss",
     "sklearn", "pythainlp", "nltk",
@@ -99,13 +97,12 @@ def test_imports_go_down(package: Path) -> None:
     assert wrong == []
 
 
-def test_only_tasks_and_models_import_the_harness(package: Path) -> None:
+def test_only_one_folder_imports_the_harness(package: Path) -> None:
     wrong = [
         str(path.relative_to(package))
         for path in modules(package)
         if any(name.split(".")[0] == "lm_eval" for name in imports(path, package=package, top_level=False))
         and unit(path, package) not in HARNESS_IMPORTERS
-        and path.relative_to(package).as_posix() != HARNESS_COMMAND
     ]
     assert wrong == []
 
@@ -124,19 +121,19 @@ def test_the_rules_find_what_they_look_for(tmp_path: Path) -> None:
     module = tmp_path / "metrics" / "rouge.py"
     module.parent.mkdir()
     module.write_text(
-        "from typing import TYPE_CHECKING\nimport torch.nn\nfrom ..tasks import base\nfrom qilin_tasks import text\n"
+        "from typing import TYPE_CHECKING\nimport torch.nn\nfrom ..dqa import scorer\nfrom qilin_tasks import text\n"
         "if TYPE_CHECKING:\n    import vllm\nelse:\n    import ray\n"
         "class A:\n    import faiss\n    def f(self):\n        from lm_eval.api import task\n"
     )
     assert unit(module, tmp_path) == "metrics"
-    assert imported_units(module, tmp_path) == {"tasks", "text"}
+    assert imported_units(module, tmp_path) == {"dqa", "text"}
     assert {name.split(".")[0] for name in imports(module, package=tmp_path, top_level=True)} & HEAVY == {
         "torch",
         "ray",
         "faiss",
     }
     assert "lm_eval.api.task" in set(imports(module, package=tmp_path, top_level=False))
-    assert layer_of("tasks") > layer_of("metrics")
+    assert layer_of("dqa") > layer_of("metrics")
 
 
 def test_the_command_starts_without_anything_heavy(repo: Path) -> None:

@@ -326,12 +326,12 @@ def test_an_older_lm_eval_is_named_with_the_fix(tmp_path: Path) -> None:
     copy = release(tmp_path, version="0.4.9.1")
     refused = copy.command("install")
     assert refused.returncode == 1
-    assert "lm-eval 0.4.9.1" in refused.stderr and "older than 0.4.13" in refused.stderr
-    assert "pip install --upgrade 'lm-eval>=0.4.13'" in refused.stderr
+    assert "lm-eval 0.4.9.1" in refused.stderr and "older than 0.4.12" in refused.stderr
+    assert "pip install --upgrade 'lm-eval>=0.4.12'" in refused.stderr
     assert not (copy.tasks / "qilin").exists()
 
 
-@pytest.mark.parametrize("version", ["0.4.13", "0.4.14.dev0", "0.5", "1.0rc1"])
+@pytest.mark.parametrize("version", ["0.4.12.dev0", "0.4.13", "0.4.13.dev0", "0.5.0.dev1", "1.0rc1"])
 def test_this_and_newer_versions_pass(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.metadata.version", lambda name: version)
     assert find_harness().version == version

@@ -112,7 +112,7 @@ def test_documents_as_candidates() -> None:
     )
     built = build_document_pool(raw, name="set", language="en")
     assert built.candidates == ("T one", "two", "two")
-    assert [(q.text, q.gold, q.documents) for q in built.questions] == [("a?", (0,), (0,)), ("b?", (1, 2), (1,))]
+    assert [(q.text, q.gold, q.documents) for q in built.questions] == [("a?", (0,), (0,)), ("b?", (1, 2), (1, 2))]
     assert built.pairs == 2
 
 

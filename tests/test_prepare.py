@@ -177,7 +177,7 @@ def test_settings_are_checked_first(settings: dict[str, Any], message: str) -> N
 def test_a_second_writer_is_refused_and_the_first_goes_on(data: Path, tmp_path: Path) -> None:
     out = tmp_path / "r.parquet"
     script = (
-        "import sys\nfrom pathlib import Path\nfrom qilin_tasks.retrieval.workspace import locked\n"
+        "import sys\nfrom pathlib import Path\nfrom qilin_tasks.files import locked\n"
         "with locked(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()\n"
     )
     with subprocess.Popen(
@@ -202,7 +202,7 @@ def test_a_full_disk_leaves_no_half_file(data: Path, tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert not out.exists()
-    assert not list(tmp_path.rglob("*.part"))
+    assert not list(tmp_path.rglob(".unfinished-*"))
     prepare(open_qilin(str(data)), config="dqa", settings=BM25_SETTINGS, out=out)
     assert out.exists()
 

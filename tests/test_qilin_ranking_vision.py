@@ -90,15 +90,24 @@ def test_text_only_models_are_refused_by_the_harness(data: Path) -> None:
         evaluate([TASK], ScriptedModel("[1]"))
 
 
-def test_without_a_folder_nothing_is_asked(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_images_any_model_is_asked_by_text_and_told_so(
+    data: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.delenv("QILIN_IMAGES")
+    model = ScriptedModel("[1]")
+    results = evaluate([TASK], model)
+    assert "QILIN_IMAGES is not set, so no cover is shown" in caplog.text
+    assert len(model.seen) == 2 and all("<image>" not in request.args[0] for request in model.seen)
+    assert all(len(request.args) == 2 for request in model.seen)
+    assert metric(results, TASK, "images_missing") == 4
+
+
+def test_a_folder_that_is_not_there_stops(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QILIN_IMAGES", str(data / "nowhere"))
     model = SeeingModel("[1]")
-    with pytest.raises(SettingError, match="QILIN_IMAGES '': set it to the folder"):
+    with pytest.raises(SettingError, match=r"QILIN_IMAGES '.*nowhere': set it to the folder"):
         evaluate([TASK], model)
     assert not model.seen
-    monkeypatch.setenv("QILIN_IMAGES", str(data / "nowhere"))
-    with pytest.raises(SettingError, match="nowhere"):
-        evaluate([TASK], model)
 
 
 def test_a_folder_without_any_of_the_images_stops(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -149,14 +149,44 @@ def test_what_is_not_used() -> None:
     assert example_to_article(no_long) is None
 
 
-def test_annotators_that_agree_give_one_answer_and_others_more() -> None:
-    agreed = example_to_article(example("1", annotations=5))
-    assert agreed is not None and len(agreed["paragraphs"][0]["qas"][0]["answers"]) == 1
+def test_only_the_first_annotation_counts() -> None:
     two = example("1", annotations=2)
     two["annotations"]["short_answers"][1] = {"start_token": [4], "end_token": [5], "text": ["Ann"]}
     article = example_to_article(two)
     assert article is not None
-    assert [answer["text"] for answer in article["paragraphs"][0]["qas"][0]["answers"]] == ["Bob", "Ann"]
+    assert [answer["text"] for answer in article["paragraphs"][0]["qas"][0]["answers"]] == ["Bob"]
+    second_only = example("1", annotations=2)
+    second_only["annotations"]["long_answer"][0] = {"start_token": -1, "end_token": -1}
+    assert example_to_article(second_only) is None
+
+
+def test_tokens_that_touch_in_the_page_are_joined_where_their_tags_are_no_tokens() -> None:
+    html = "<P>H<sub>2</sub>O is wet</P>"
+    words = ["<P>", "H", "2", "O", "is", "wet", "</P>"]
+    starts = [0, 3, 9, 16, 18, 21, 24]
+    row = {
+        "id": "1",
+        "document": {
+            "title": "Water",
+            "html": html,
+            "tokens": {
+                "token": words,
+                "is_html": [word.startswith("<") for word in words],
+                "start_byte": starts,
+                "end_byte": [start + len(word) for start, word in zip(starts, words, strict=True)],
+            },
+        },
+        "question": {"text": "what is wet"},
+        "annotations": {
+            "long_answer": [{"start_token": 0, "end_token": 7}],
+            "short_answers": [{"start_token": [1], "end_token": [4], "text": ["H2O"]}],
+        },
+    }
+    article = example_to_article(row)
+    assert article is not None
+    paragraph = article["paragraphs"][0]
+    assert paragraph["context"] == "H2O is wet"
+    assert paragraph["qas"][0]["answers"] == [{"text": "H2O", "answer_start": 0}]
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from support.runs import write_run
 
 from qilin_tasks.commands import rescore as command
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.results.reader import TaskResult, find_results, iter_samples
+from qilin_tasks.files import together
+from qilin_tasks.results.reader import TaskResult, find_results, iter_samples, read_results
 from qilin_tasks.results.rescore import original, rescore
 
 
@@ -31,6 +32,13 @@ def save(folder: Path, task: str, model: Any, **metadata: Any) -> TaskResult:
     tracker.save_results_samples(task_name=task, samples=samples[task])
     (result,) = find_results([folder])
     return result
+
+
+def again(result: TaskResult, changes: dict[str, Any]) -> TaskResult:
+    """Rescore one result alone and read what came of it."""
+    with together() as files:
+        done = rescore(result, changes, into=files)
+    return next(r for r in read_results(done.path) if r.task == result.task)
 
 
 def run(*arguments: str) -> int:
@@ -61,26 +69,29 @@ def test_the_same_settings_give_the_same_numbers(
 ) -> None:
     monkeypatch.setenv("QILIN_DATA", "sample")
     before = save(tmp_path, task, ScriptedModel(answer))
-    done = rescore(before, {})
+    done = again(before, {})
     assert done.path.parent == before.path.parent
-    assert done.result.values == pytest.approx(dict(before.values), abs=1e-12)
-    assert done.result.errors == pytest.approx(dict(before.errors), abs=1e-12)
-    assert done.result.signature == before.signature
-    assert dict(done.result.higher_is_better) == dict(before.higher_is_better)
-    assert [s.scores for s in iter_samples(done.result)] == [s.scores for s in iter_samples(before)]
+    assert done.values == pytest.approx(dict(before.values), abs=1e-12)
+    assert done.errors == pytest.approx(dict(before.errors), abs=1e-12)
+    assert done.signature == before.signature
+    assert dict(done.higher_is_better) == dict(before.higher_is_better)
+    assert [s.scores for s in iter_samples(done)] == [s.scores for s in iter_samples(before)]
 
 
 def test_another_bertscore_model(dqa: TaskResult, minilm: Path) -> None:
     whole = dqa.path.read_bytes()
-    done = rescore(dqa, {"bertscore": "on", "bertscore_model": str(minilm), "bertscore_layer": 4})
-    before, after = done.changes["bertscore_f1"]
+    with together() as files:
+        changes = {"bertscore": "on", "bertscore_model": str(minilm), "bertscore_layer": 4}
+        rescored = rescore(dqa, changes, into=files)
+    (done,) = read_results(rescored.path)
+    before, after = rescored.changes["bertscore_f1"]
     assert before is None
     assert 0 < after < 1
-    assert done.changes["rouge_l"][0] == pytest.approx(done.changes["rouge_l"][1], abs=1e-12)
-    assert "_L4" in (done.result.signature or "")
-    assert done.result.parts["data"] == dqa.parts["data"]
+    assert rescored.changes["rouge_l"][0] == pytest.approx(rescored.changes["rouge_l"][1], abs=1e-12)
+    assert "_L4" in (done.signature or "")
+    assert done.parts["data"] == dqa.parts["data"]
     assert dqa.path.read_bytes() == whole
-    assert original(done.result).path == dqa.path
+    assert original(done).path == dqa.path
     # The rescored file is the newest, so it is what a report shows.
     (shown,) = find_results([dqa.path.parent])
     assert shown.path == done.path
@@ -88,19 +99,19 @@ def test_another_bertscore_model(dqa: TaskResult, minilm: Path) -> None:
 
 def test_what_made_the_prompts_can_not_change(dqa: TaskResult) -> None:
     with pytest.raises(SettingError, match="'top_k': the prompts of qilin_dqa_bm25 were made with it"):
-        rescore(dqa, {"top_k": 3})
+        again(dqa, {"top_k": 3})
     with pytest.raises(SettingError, match="bertscore 'maybe'"):
-        rescore(dqa, {"bertscore": "maybe"})
+        again(dqa, {"bertscore": "maybe"})
 
 
 def test_results_of_other_tasks_are_refused(tmp_path: Path) -> None:
     doc = [{"doc_key": 1, "reference": "a"}]
     write_run(tmp_path / "a", model="m", task="gsm8k", docs=doc, responses=["x"], scores=[{"em": 1.0}], signature=None)
     with pytest.raises(SettingError, match="no signature of qilin-tasks"):
-        rescore(find_results([tmp_path / "a"])[0], {})
+        again(find_results([tmp_path / "a"])[0], {})
     write_run(tmp_path / "b", model="m", task="t", docs=doc, responses=["x"], scores=[{"em": 1.0}], signature="xyz|k:1")
     with pytest.raises(SettingError, match="family 'xyz': choose from dqa"):
-        rescore(find_results([tmp_path / "b"])[0], {})
+        again(find_results([tmp_path / "b"])[0], {})
 
 
 def test_a_cut_off_file_writes_nothing(tmp_path: Path, dqa: TaskResult) -> None:
@@ -114,6 +125,21 @@ def test_a_cut_off_file_writes_nothing(tmp_path: Path, dqa: TaskResult) -> None:
     with pytest.raises(DataError, match="not a whole JSON object"):
         run(str(folder))
     assert sorted(path.name for path in folder.iterdir()) == names
+
+
+def test_one_broken_result_among_many_leaves_all_as_they_were(tmp_path: Path, dqa: TaskResult) -> None:
+    import shutil
+
+    for name in ("a", "b", "c"):
+        shutil.copytree(dqa.path.parent, tmp_path / name)
+        for path in (tmp_path / name).glob("results_*.json"):
+            path.write_text(path.read_text(encoding="utf-8").replace('"model_name": "', f'"model_name": "{name}'))
+    for path in (tmp_path / "c").glob("samples_*"):
+        path.write_bytes(path.read_bytes()[:-30])
+    names = sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*"))
+    with pytest.raises(DataError, match="not a whole JSON object"):
+        run(str(tmp_path))
+    assert sorted(path.relative_to(tmp_path) for path in tmp_path.rglob("*")) == names
 
 
 def test_the_command(dqa: TaskResult, capsys: pytest.CaptureFixture[str]) -> None:

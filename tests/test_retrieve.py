@@ -68,10 +68,14 @@ def test_learned_fusion_end_to_end(collection: tuple[Path, Path], tmp_path: Path
     ranker = tmp_path / "ranker.npz"
     paths = [str(path) for path in runs]
     assert command(mrrank, "mrrank", "--runs", *paths, "--qrels", str(qrels), "--out", str(ranker)) == 0
-    out = retrieve.retrieve(
-        corpus, topics, settings=Settings(retriever="mrrank", ranker=ranker), out=tmp_path / "m.trec", runs=runs
-    )
-    assert rankings(out)["q1"] == ["a", "c"]
+    learned = Settings(retriever="mrrank", ranker=ranker)
+    with pytest.raises(DataError, match="was trained on the run by 'bm25' that it is to rank now"):
+        retrieve.retrieve(corpus, topics, settings=learned, out=tmp_path / "m.trec", runs=runs)
+    others = tmp_path / "others.tsv"
+    others.write_text("".join(f"n{line}\n" for line in topics.read_text().splitlines()))
+    new = [bm25((corpus, others), tmp_path / "c.trec"), bm25((corpus, others), tmp_path / "d.trec", "--b", "1")]
+    out = retrieve.retrieve(corpus, others, settings=learned, out=tmp_path / "m.trec", runs=new)
+    assert rankings(out)["nq1"] == ["a", "c"]
     with pytest.raises(DataError, match="none of its 1 queries is in all runs"):
         other = tmp_path / "other.txt"
         other.write_text("x 0 a 1\n")

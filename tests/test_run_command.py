@@ -10,11 +10,10 @@ import pytest
 from support.harness_copies import HarnessCopy, release
 
 from qilin_tasks import cli, tasks_folder
-from qilin_tasks.commands import run as command
-from qilin_tasks.harness.install import install, task_folders
+from qilin_tasks.harness.backends import BACKENDS
 from qilin_tasks.harness.location import Harness
 
-OURS = [str(folder) for folder in task_folders()]
+OURS = [str(tasks_folder())]
 
 
 @pytest.fixture
@@ -89,10 +88,10 @@ def test_a_config_file_is_the_users_word_too(parsed: Any, tmp_path: Path) -> Non
     assert parsed("--config", str(file)).batch_size == "auto"
 
 
-@pytest.mark.parametrize("model", sorted(command.BATCH_SIZES))
+@pytest.mark.parametrize("model", sorted(BACKENDS))
 def test_every_backend_of_the_table_gets_its_batch_size(parsed: Any, gpu: None, model: str) -> None:
     args = parsed("--model", model, "--tasks", "a")
-    assert getattr(args, "batch_size", None) == command.BATCH_SIZES[model]
+    assert getattr(args, "batch_size", None) == BACKENDS[model].batch_size
 
 
 def test_every_backend_of_the_table_is_one_of_the_harness() -> None:
@@ -101,7 +100,7 @@ def test_every_backend_of_the_table_is_one_of_the_harness() -> None:
 
     import qilin_tasks.harness.baseline  # noqa: F401  (registers ours)
 
-    assert [model for model in command.BATCH_SIZES if model not in MODEL_REGISTRY] == []
+    assert [model for model in BACKENDS if model not in MODEL_REGISTRY] == []
 
 
 @pytest.mark.parametrize("device", [[], ["--device", "cpu"], ["--device", "cuda:0"], ["--model_args", "device=cpu"]])
@@ -124,17 +123,6 @@ def test_an_unknown_backend_keeps_the_harness_default(parsed: Any) -> None:
 
 def test_the_users_include_path_is_kept_beside_ours(parsed: Any, tmp_path: Path) -> None:
     assert parsed("--tasks", "a", "--include_path", str(tmp_path)).include_path == [*OURS, str(tmp_path)]
-
-
-def test_folders_that_are_installed_and_current_are_not_included_again(
-    parsed: Any, harness: Path, tmp_path: Path
-) -> None:
-    install(harness)
-    assert parsed("--tasks", "a").include_path is None
-    assert parsed("--tasks", "a", "--include_path", str(tmp_path)).include_path == [str(tmp_path)]
-    # An older copy must not be what runs.
-    (harness / "qilin" / "qilin_dqa.yaml").unlink()
-    assert parsed("--tasks", "a").include_path == [path for path in OURS if path.endswith("qilin")]
 
 
 def test_an_include_path_that_is_not_there_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,3 +217,114 @@ def test_an_error_of_ours_is_one_line(copy: HarnessCopy, monkeypatch: pytest.Mon
     assert ran.returncode == 1
     assert ran.stderr.splitlines()[-1].startswith("error: QILIN_DATA '/no/such/folder': choose from sample")
     assert "Traceback" not in ran.stderr
+
+
+# What is checked before any model is loaded. The model named here can't be loaded, so reaching it would be an error
+# of another kind.
+
+NO_MODEL = ("--model", "hf", "--model_args", "pretrained=nobody/no-such-model")
+
+
+@pytest.fixture
+def refused(harness: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs the command, which must end with exit code 1 before a model is loaded; returns its last line."""
+    monkeypatch.setenv("QILIN_DATA", "sample")
+
+    def load(*ignored: Any, **also: Any) -> None:
+        raise AssertionError("a model was loaded")
+
+    monkeypatch.setattr("lm_eval.api.registry.get_model", load)
+
+    def run(*arguments: str) -> str:
+        assert cli.main(["run", *NO_MODEL, *arguments]) == 1
+        return capsys.readouterr().err.splitlines()[-1]
+
+    return run
+
+
+OFF = ("--metadata", "bertscore=off")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--tasks", "qilin_dqa_bm26"), "task 'qilin_dqa_bm26': not a task, group or tag"),
+        (("--tasks", "qilin_dqa_bm26"), "close: qilin_dqa_bm25"),
+        (("--tasks", "qilin_dqa", "--metadata", "{note_chars:100}"), "'{note_chars:100}': not a JSON object"),
+        (("--tasks", "qilin_dqa", "--metadata={note_chars:100}"), "or write note_chars=100"),
+        (("--tasks", "qilin_dqa", "--metadata", "note_chars"), "'note_chars' is not key=value"),
+        (("--tasks", "qilin_dqa_na", "--metadata", "max_note_chars=9"), "'max_note_chars', did you mean 'note_chars'?"),
+        (("--tasks", "qilin_dqa_na", "--metadata", "k=9"), "none of the tasks has the setting 'k'"),
+        (("--tasks", "qilin_dqa_na", "--metadata", "bertscore=off", "note_chars=x"), "note_chars 'x': must be a whole"),
+        (("--tasks", "qilin_dqa_na", *OFF, "--num_fewshot", "3"), "--num_fewshot 3: these tasks set num_fewshot to 0"),
+        (("--tasks", "qilin_dqa_na", *OFF, "--model_args", "pretrained=/no/model"), "'/no/model' does not exist"),
+        (("--tasks", "qilin_dqa_na", *OFF, "--model_args", "pretrained=./tests"), "no config.json"),
+        (("--tasks", "qilin_dqa_na", "--config", "/no/such.yaml"), "--config /no/such.yaml"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line_before_a_model_is_loaded(
+    refused: Any, arguments: tuple[str, ...], words: str
+) -> None:
+    line = refused(*arguments)
+    assert line.startswith("error: ") and words in line
+
+
+def test_missing_data_is_one_line_before_a_model_is_loaded(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QILIN_DATA", "/no/such/folder")
+    assert refused("--tasks", "qilin_dqa_na", *OFF).startswith("error: QILIN_DATA '/no/such/folder'")
+
+
+def test_metadata_reaches_the_harness_in_any_place_and_spelling(parsed: Any) -> None:
+    for arguments in (
+        ["--metadata", "top_k=3", "note_chars=90", "--tasks", "a", "b"],
+        ["--tasks", "a", "b", "--metadata=top_k=3,note_chars=90"],
+        ["run", "--tasks", "a", "b", "--metadata", '{"top_k": 3}', "--metadata", "note_chars=90"],
+    ):
+        args = parsed(*arguments)
+        assert args.metadata == {"top_k": 3, "note_chars": 90} and args.tasks == ["a", "b"]
+
+
+def test_results_that_could_not_be_saved_are_told_by_the_exit_code(
+    copy: HarnessCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QILIN_DATA", "sample")
+    blocked = tmp_path / "file"
+    blocked.write_text("in the way", encoding="utf-8")
+    ran = copy.command(
+        "run", "--model", "qilin-baseline", "--model_args", "strategy=empty", "--tasks", "qilin_dqa_na", *OFF,
+        "--output_path", str(blocked / "out"), "--log_samples",
+    )  # fmt: skip
+    assert ran.returncode == 1
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("error: not saved: Could not save results aggregated (") and "NotADirectoryError" in last
+
+
+def test_a_terminal_without_utf8(copy: HarnessCopy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "QILIN_DATA": "sample"}.items():
+        monkeypatch.setenv(name, value)
+    model = ("--model", "qilin-baseline", "--model_args", "strategy=lead")
+    ran = copy.command("run", *model, "--tasks", "qilin_dqa_na", *OFF, "--output_path", str(tmp_path / "run"))
+    assert ran.returncode == 0, ran.stderr
+    ran = copy.command(
+        "compare", "--model", "qilin-baseline:lead", "--tasks", "qilin_dqa_na", *OFF, "--out", str(tmp_path / "compare")
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert copy.command("doctor", "--tasks", "qilin_dqa_na", *OFF).returncode == 0
+    assert copy.command("doctor", "--tasks", "没有", *OFF).returncode == 1
+
+
+def test_our_folders_are_all_that_is_read_where_they_are_enough(
+    copy: HarnessCopy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A broken and a clashing YAML in the harness's own folder are never opened."""
+    monkeypatch.setenv("QILIN_DATA", "sample")
+    mine = copy.tasks / "clash"
+    mine.mkdir()
+    (mine / "clash.yaml").write_text("task: qilin_dqa_na\ndoc_to_text: nobody's\n", encoding="utf-8")
+    model = ("--model", "qilin-baseline", "--model_args", "strategy=lead")
+    ran = copy.command("run", *model, "--tasks", "qilin_dqa_na", *OFF, "--limit", "2", "--verbosity", "DEBUG")
+    assert ran.returncode == 0, ran.stderr
+    assert "clash" not in ran.stderr
+    # With a task of the harness beside it the whole index is read, and ours goes over the other of that name.
+    ran = copy.command("run", "validate", "--tasks", "qilin_dqa_na,sciq")
+    assert "overrides existing task" in ran.stderr and "qilin_dqa_na" in ran.stderr

@@ -51,7 +51,7 @@ def test_scores_and_writes_what_the_report_reads(files: Path, capsys: pytest.Cap
     assert [sample.key for sample in samples] == [0, 1]
     assert samples[0].scores["mrr@10"] == 0.5
     assert samples[0].filtered == [[1, 2, 3]]
-    assert not list((files / "out").rglob("*.part"))
+    assert not list((files / "out").rglob(".unfinished-*"))
 
 
 def test_a_table_without_json(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qilin_tasks.errors import SettingError
+from qilin_tasks.text.languages import LANGUAGES
 from qilin_tasks.text.sentences import sentence_spans, split_sentences
 
 ENGLISH = [
@@ -114,8 +116,8 @@ def test_answers_are_seldom_cut(shared: Path, language: str, most: float) -> Non
 
 
 def test_unknown_language_names_the_choices() -> None:
-    with pytest.raises(SettingError, match="language 'de': choose from en, th, zh"):
-        sentence_spans("Ja.", language="de")
+    with pytest.raises(SettingError, match="language 'xx': choose from ar, bg, bn, .*, vi, zh"):
+        sentence_spans("Ja.", language="xx")
 
 
 @given(st.text(), st.sampled_from(["en", "zh", "th"]))
@@ -131,3 +133,36 @@ def test_spans_hold_every_character_that_is_no_space(text: str, language: str) -
 def test_plain_sentences_are_split_again(sentences: list[str], mark: str) -> None:
     parts = [sentence + mark for sentence in sentences]
     assert split_sentences(" ".join(parts), language="en") == parts
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("ar", ["هذه جملة.", "هل هذا صحيح؟", "نعم، د. أحمد قال ذلك.", "انتهى."]),
+        ("de", ["Am 3. Oktober 1990 wurde z. B. gefeiert.", "Dr. Müller kam.", "Es war „groß.“", "Und du?"]),
+        ("el", ["Αυτό είναι π.χ. σωστό.", "Είναι αλήθεια;", "Ναι!"]),
+        ("es", ["El Sr. García llegó a EE. UU. ayer.", "¿Qué pasó?", "¡Nada!"]),
+        ("hi", ["यह एक वाक्य है।", "डॉ. शर्मा आए।", "क्या यह सच है?", "हाँ।"]),
+        ("ro", ["Dl. Ion a venit pe Str. Mare nr. 5.", "Este adevărat?", "Da."]),
+        ("ru", ["Он родился в 1950 г. в Москве.", "А. С. Пушкин писал стихи.", "Да?"]),
+        ("tr", ["Atatürk 19. yüzyılda doğdu.", "Dr. Ali 2. Dünya Savaşı'nı gördü.", "Evet!"]),
+        ("vi", ["TP. Hồ Chí Minh lớn.", "Ông A. ở đây.", "Đúng không?"]),
+        ("ja", ["これは文です。", "「本当ですか？」", "はい。"]),
+    ],
+)
+def test_other_languages_by_unicodes_properties(language, sentences):
+    """Texts of our own."""
+    glue = "" if language == "ja" else " "
+    assert split_sentences(glue.join(sentences), language=language) == sentences
+
+
+@pytest.mark.parametrize("mark", list("。।؟۔!?।॥።։᙮"))
+def test_a_terminator_of_any_script_ends_a_sentence(mark):
+    assert split_sentences(f"Один{mark} Два{mark}", language="ru") == [f"Один{mark}", f"Два{mark}"]
+
+
+@given(st.text(max_size=80), st.sampled_from(sorted(LANGUAGES)))
+def test_spans_of_every_language_hold_all_that_is_not_white_space(text, language):
+    spans = sentence_spans(text, language=language)
+    assert "".join("".join(text[a:b].split()) for a, b in spans) == "".join(text.split())
+    assert all(a < b for a, b in spans) and all(x[1] <= y[0] for x, y in pairwise(spans))

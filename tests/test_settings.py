@@ -41,7 +41,7 @@ def test_a_bare_switch_may_arrive_as_a_boolean(given, kept):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"context": "bm26"}, r"context 'bm26': choose from bert, bm25, na, oracle"),
+        ({"context": "bm26"}, r"context 'bm26': choose from bert, bm25, contexts, na, oracle"),
         ({"answers": "liked"}, r"answers 'liked': choose from all, engaged"),
         ({"bertscore": "maybe"}, r"bertscore 'maybe': choose from off, on"),
         ({"context": ["bm25"]}, r"context \['bm25'\]: choose from"),

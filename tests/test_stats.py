@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ from hypothesis import strategies as st
 from qilin_tasks.errors import SettingError
 from qilin_tasks.results import stats
 
+REPO = Path(__file__).resolve().parents[1]
 SIMULATIONS = 2_000
 
 
@@ -102,13 +107,51 @@ def test_bootstrap_is_paired_and_seeded() -> None:
     assert (means != stats.resampled_means(scores, resamples=500, seed=4)).any()
 
 
-def test_blocks_leave_the_result_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    scores = np.random.default_rng(1).random((50, 3))
-    p = stats.sign_flip_p(scores, pairs=[(0, 1)], resamples=400, seed=0)
-    means = stats.resampled_means(scores, resamples=400, seed=0)
-    monkeypatch.setattr(stats, "BLOCK_CELLS", 700)
-    assert (stats.resampled_means(scores, resamples=400, seed=0) == means).all()
-    assert stats.sign_flip_p(scores, pairs=[(0, 1)], resamples=400, seed=0) == pytest.approx(p)
+BLOCKS = st.sampled_from([1, 60, 700, 5_000, 1_000_000])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(2, 60), st.floats(1e-9, 1e9), BLOCKS)
+def test_blocks_leave_every_bit_alone(seed: int, documents: int, scale: float, cells: int) -> None:
+    """Whatever order a matrix product adds in: it depends on the block's size as on the processor and its BLAS."""
+    scores = np.random.default_rng(seed).normal(size=(documents, 3)) * scale
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stats, "BLOCK_CELLS", cells)
+        p = stats.sign_flip_p(scores, pairs=[(0, 1), (1, 2)], resamples=300, seed=0)
+        means = stats.resampled_means(scores, resamples=300, seed=0)
+    assert stats.resampled_means(scores, resamples=300, seed=0).tobytes() == means.tobytes()
+    assert (stats.sign_flip_p(scores, pairs=[(0, 1), (1, 2)], resamples=300, seed=0) == p).all()
+
+
+def test_rounding_the_sums_moves_no_mean_by_more_than_rounding() -> None:
+    scores = np.random.default_rng(5).random((2932, 4))
+    rng = np.random.default_rng(7)
+    drawn = rng.integers(0, 2932, size=(1, 2932), dtype=np.int32)[0]
+    means = stats.resampled_means(scores, resamples=1, seed=7)[0]
+    assert means == pytest.approx([math.fsum(column[drawn]) / 2932 for column in scores.T], abs=1e-12)
+
+
+CORES = ("Haswell", "SkylakeX", "Zen", "Prescott")
+
+
+def test_other_processors_give_the_same_bytes() -> None:
+    """OpenBLAS adds in another order with each kernel; a kernel that this processor lacks is left out by it."""
+    code = (
+        "import hashlib, numpy as np; from qilin_tasks.results import stats;"
+        "s = np.random.default_rng(1).random((211, 7));"
+        "m = stats.resampled_means(s, resamples=500, seed=0);"
+        "p = stats.sign_flip_p(s, pairs=[(0, 1), (2, 3)], resamples=500, seed=0);"
+        "print(hashlib.sha256(m.tobytes() + p.tobytes()).hexdigest())"
+    )
+    printed = []
+    for core in CORES:
+        environment = {**os.environ, "OPENBLAS_CORETYPE": core, "PYTHONPATH": str(REPO)}
+        ran = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+        # SIGILL: the kernel's instructions are not those of this machine.
+        if ran.returncode >= 0:
+            assert ran.returncode == 0, ran.stderr
+            printed.append(ran.stdout)
+    assert printed and len(set(printed)) == 1
 
 
 @settings(max_examples=30, deadline=None)

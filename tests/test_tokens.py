@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from qilin_tasks.text import tokens
+from qilin_tasks.text.chinese_words import chinese_words
 from qilin_tasks.text.tokens import TOKENIZERS, Codes, clean, encode_chars, normalize, tokenize_chars, tokenize_jieba
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=60)
@@ -165,3 +166,16 @@ def test_jieba_loads_silently() -> None:
     script = "from qilin_tasks.text.tokens import tokenize_jieba; print(len(tokenize_jieba('北京清华大学')))"
     done = subprocess.run([sys.executable, "-W", "always", "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, "jieba" in done.stderr.lower(), "prefix dict" in done.stderr) == ("2\n", False, False)
+
+
+@given(st.text(st.sampled_from("的一是在我爱北京天安门夨囧abc12.3%+-_# \n。，ａアé"), max_size=40))
+def test_words_are_those_that_jieba_cuts(text):
+    import jieba
+
+    jieba.setLogLevel(60)
+    assert list(chinese_words(text)) == list(jieba.cut(text, HMM=True))
+
+
+def test_a_long_run_without_a_dictionary_word_is_cut():
+    # jieba's own Viterbi copies the path at every character: a thousandth of this length already took seconds.
+    assert "".join(tokenize_jieba("夨" * 200_000)) == "夨" * 200_000

@@ -27,7 +27,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "compare",
-        help="many models over many tasks, resumable, with statistics",
         description=__doc__,
         epilog=EXAMPLE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -44,31 +43,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1: each has all the GPUs)")
     parser.add_argument("--chunk", type=int, default=512, help="requests a crash may lose (vLLM loses about a second)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster: auto, host:port, ray://…, local")
+    parser.add_argument("--repair", action="store_true", help="set broken answer files aside, keep all that holds")
     parser.add_argument("--dry-run", action="store_true", help="print what would be run, reused and asked")
     parser.set_defaults(run=run)
-
-
-def parse_settings(parts: list[str], *, flag: str) -> dict[str, Any]:
-    """`key=value` (also `a=1,b=2`) and JSON objects, later ones over earlier ones; values are read as YAML."""
-    import yaml
-
-    settings: dict[str, Any] = {}
-    for part in parts:
-        if part.lstrip().startswith("{"):
-            try:
-                value = yaml.safe_load(part)
-            except yaml.YAMLError as error:
-                raise SettingError(f"{flag} {part!r}: not a JSON object: {error}") from error
-            if not isinstance(value, dict):
-                raise SettingError(f"{flag} {part!r}: not a JSON object")
-            settings |= value
-            continue
-        for pair in part.split(","):
-            key, equals, text = pair.partition("=")
-            if not equals or not key.strip():
-                raise SettingError(f"{flag} {part!r}: {pair!r} is not key=value (or give one JSON object)")
-            settings[key.strip()] = yaml.safe_load(text) if text else ""
-    return settings
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,7 +53,8 @@ def run(args: argparse.Namespace) -> int:
     from qilin_tasks.compare.dry_run import describe
     from qilin_tasks.compare.run import make_plan, only_one, run_pairs
     from qilin_tasks.compare.specs import check_models, read_models, shorthand
-    from qilin_tasks.compare.state import Options, check_head, pair_up, write_head
+    from qilin_tasks.compare.state import Options, check_head, pair_up, repair_stores, write_head
+    from qilin_tasks.harness.metadata import parse_settings
 
     specs = [*(read_models(args.models) if args.models else ()), *map(shorthand, args.model)]
     check_models(specs)
@@ -106,6 +84,9 @@ def run(args: argparse.Namespace) -> int:
     with only_one(options.out):
         check_head(options)
         tasks = make_plan(options, folder=options.out / ".plan")
+        if args.repair:
+            for line in repair_stores(specs, tasks, options):
+                print(line, file=sys.stderr)
         pairs = pair_up(specs, tasks, options)
         write_head(options, specs, tasks)
         try:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from qilin_tasks.doctor import environment
+from qilin_tasks.doctor import environment, network
 from qilin_tasks.doctor.findings import Finding, as_json, failure, in_order
-from qilin_tasks.errors import QilinTasksError, SettingError
+from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.harness.backends import BACKENDS
+from qilin_tasks.harness.metadata import parse_settings
 
 DEFAULT_TASKS = "qilin_dqa"
 DESCRIPTION = """Check Python, packages, backend, accelerator, disk, our tasks in the harness, data, metric model and
@@ -21,7 +22,7 @@ fetched, as the run would; no weights are loaded and no GPU is opened."""
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the console script."""
-    parser = subparsers.add_parser("doctor", help="check everything before a GPU is started", description=DESCRIPTION)
+    parser = subparsers.add_parser("doctor", description=DESCRIPTION)
     parser.add_argument(
         "--tasks", nargs="+", default=[DEFAULT_TASKS], help=f"tasks or groups, as lm_eval's (default: {DEFAULT_TASKS})"
     )
@@ -31,9 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--model", metavar="PATH_OR_ID", help="the model to run, for its tokenizer and its context")
     parser.add_argument("--max_model_len", type=_positive, metavar="N", help="the context you will run with")
     parser.add_argument("--max_gen_toks", type=_positive, metavar="N", help="the answer length you will run with")
-    parser.add_argument(
-        "--backend", choices=sorted(environment.BACKENDS), help="the harness's --model; then it must be installed"
-    )
+    parser.add_argument("--backend", choices=sorted(BACKENDS), help="the harness's --model; then it must be installed")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(run=run)
 
@@ -59,10 +58,15 @@ def run(args: argparse.Namespace) -> int:
 
 def examine(args: argparse.Namespace) -> list[Finding]:
     """All findings, cheap ones first."""
-    findings = [*environment.python_version(), *environment.packages(), *environment.backend(args.backend)]
-    if args.backend in (None, *environment.LOCAL):
+    findings = [
+        *environment.python_version(),
+        *environment.packages(),
+        *environment.harness(),
+        *environment.backend(args.backend),
+    ]
+    if args.backend is None or BACKENDS[args.backend].local:
         findings += environment.accelerator()
-    if args.backend in (None, "vllm"):
+    if args.backend is None or "vllm" in BACKENDS[args.backend].packages:
         findings += environment.memory()
     if not in_order(findings):
         # What follows needs these packages, and would only repeat the same fault in worse words.
@@ -74,8 +78,9 @@ def examine(args: argparse.Namespace) -> list[Finding]:
     if not in_order(findings[-2:]):
         return [*findings, Finding("data", "warn", "not looked at: a download would fill the disk", "see above")]
     try:
-        with _quiet("qilin_tasks", "lm_eval"):
-            return [*findings, *_of_tasks(args, parse_metadata(args.metadata))]
+        findings.append(network.hub())
+        with _quiet("qilin_tasks", "lm_eval"), network.offline(findings[-1].status == "warn"):
+            return [*findings, *_of_tasks(args, parse_settings(args.metadata, flag="--metadata"))]
     except QilinTasksError as error:
         return [*findings, failure("tasks", error)]
     except ImportError as error:
@@ -87,10 +92,7 @@ def installed_tasks() -> list[Finding]:
     from qilin_tasks.harness.install import CURRENT, STATES, survey
     from qilin_tasks.harness.location import find_harness
 
-    try:
-        harness = find_harness()
-    except QilinTasksError as error:
-        return [failure("harness", error)]
+    harness = find_harness()
     findings = []
     for copy in survey(harness.tasks):
         check = f"installed tasks, {copy.target.name}"
@@ -126,9 +128,11 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     from qilin_tasks.doctor.data import documents, dqa_data
     from qilin_tasks.doctor.metric_model import bertscore
     from qilin_tasks.harness import task_manager as harness
+    from qilin_tasks.harness.length import BY_CHARACTERS
 
     asked = [name for given in args.tasks for name in given.split(",")]
     manager = harness.task_manager(asked, metadata=metadata)
+    harness.check_settings(asked, manager, metadata, shots=None)
     names = harness.expand(asked, manager)
     recipes = {name: harness.recipe(name, manager) for name in names}
     findings = dqa_data() if any(name.startswith("qilin_dqa") for name in names) else []
@@ -148,27 +152,10 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
             findings.append(documents(name, task))
         except QilinTasksError as error:
             findings.append(failure(name, error))
-    model = budget.load_model(args.model) if args.model else budget.BY_CHARACTERS
+    model = budget.model_of(args.model) if args.model else BY_CHARACTERS
     if isinstance(model, Finding):
         return [*findings, model]
     if not requests:
         return findings
     lengths = {"max_model_len": args.max_model_len, "max_gen_toks": args.max_gen_toks}
     return [*findings, budget.context(requests, model, **lengths)]
-
-
-def parse_metadata(parts: list[str]) -> dict[str, Any]:
-    """lm-eval's `--metadata`: one JSON object, or `key=value` pairs separated by blanks or commas."""
-    text = " ".join(parts).strip()
-    if text.startswith("{"):
-        try:
-            return dict(json.loads(text))
-        except ValueError as error:
-            raise SettingError(f"--metadata {text!r}: not a JSON object ({error})") from None
-    metadata: dict[str, Any] = {}
-    for pair in (pair for part in parts for pair in part.split(",") if pair):
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise SettingError(f"--metadata {pair!r}: write key=value, or one JSON object")
-        metadata[key] = value
-    return metadata

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from qilin_tasks.harness.install import CURRENT, STATES, Copy, file_names, install, survey
 from qilin_tasks.harness.location import Harness, find_harness
@@ -12,7 +13,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "install",
-        help="copy our tasks into lm_eval/tasks/",
         description="Copy our task folders into the lm_eval/tasks/ of the lm-eval that this Python imports, release or "
         "editable, so that plain `lm_eval --tasks qilin_dqa_oracle` finds them. Run it again after an upgrade.",
     )
@@ -24,6 +24,8 @@ def run(args: argparse.Namespace) -> int:
     """Print what was written, or what would be; 1 when `--check` finds something that is not current."""
     harness = find_harness()
     print(f"lm-eval {harness.version}: {harness.tasks}")
+    if harness.untested:
+        print(f"note: {harness.untested}", file=sys.stderr)
     return _check(harness) if args.check else _install(harness)
 
 

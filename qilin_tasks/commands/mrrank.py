@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.commands.prepare import read_trec
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.mrrank import RankNet, train_ranknet
 from qilin_tasks.retrieval.ranker_file import save_ranker
 from qilin_tasks.retrieval.routing import Router, train_router
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe
-from qilin_tasks.retrieval.workspace import locked
+from qilin_tasks.retrieval.run_identity import check_finite, identity, system
 from qilin_tasks.sources.parquet import file_digest
+from qilin_tasks.sources.run_rankings import read_trec
 from qilin_tasks.sources.runs import read_qrels
 
 TRAINERS: dict[str, Callable[..., RankNet | Router]] = {"mrrank": train_ranknet, "routing": train_router}
@@ -50,7 +51,9 @@ def train(runs: Sequence[Path], qrels: Path, *, kind: str, depth: int, seed: int
         raise unknown("kind", kind, TRAINERS)
     if len(runs) < 2:
         raise DataError(f"{len(runs)} runs: fusion needs two or more")
-    rankings = [_read(path) for path in runs]
+    read = [_read(path) for path in runs]
+    rankings = [ranking for ranking, _ in read]
+    identities = [{"system": system(recipe), "identity": identity(recipe)} for _, recipe in read]
     relevant: dict[str, set[str]] = {}
     stored = read_qrels(qrels)
     for query, candidate in zip(stored.query_ids.tolist(), stored.candidate_ids.tolist(), strict=True):
@@ -68,15 +71,20 @@ def train(runs: Sequence[Path], qrels: Path, *, kind: str, depth: int, seed: int
     )
     digests = [file_digest(path).hex()[:16] for path in (*runs, qrels)]
     with locked(out):
-        save_ranker(out, model, recipe={"seed": seed, "queries": len(shared), "trained_on": digests})
+        save_ranker(
+            out, model, recipe={"seed": seed, "queries": len(shared), "trained_on": digests, "runs": identities}
+        )
     return out
 
 
-def _read(path: Path) -> dict[str, list[tuple[str, float]]]:
+def _read(path: Path) -> tuple[dict[str, list[tuple[str, float]]], dict[str, Any]]:
     found: Any
     if path.suffix == ".parquet":
         recipe = read_recipe(path)
         found = read_contexts(path, config=recipe["config"], fingerprint=recipe["corpus_fingerprint"])
     else:
-        found = read_trec(path)[0]
-    return {str(query): [(str(name), score) for name, score in ranking] for query, ranking in found.items()}
+        found, recipe = read_trec(path)
+    texts = {str(query): [(str(name), score) for name, score in ranking] for query, ranking in found.items()}
+    for query, ranking in texts.items():
+        check_finite(ranking, query=query, recipe=recipe)
+    return texts, recipe

@@ -11,7 +11,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "path",
-        help="print the folder for lm_eval --include_path",
         description="Print the folder with our tasks: lm_eval --include_path $(qilin-tasks path) --tasks …",
     )
     parser.set_defaults(run=run)

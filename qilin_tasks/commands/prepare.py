@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, SettingError, unknown
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import NotesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
 from qilin_tasks.retrieval.run_file import read_contexts, read_recipe, write_contexts
-from qilin_tasks.retrieval.workspace import close_work, locked, open_work
+from qilin_tasks.retrieval.run_identity import TREC_PREFIX
+from qilin_tasks.retrieval.workspace import close_work, open_work
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
-from qilin_tasks.sources.runs import read_run, write_run
+from qilin_tasks.sources.run_rankings import read_trec
+from qilin_tasks.sources.runs import write_run
+from qilin_tasks.text.analyzers import ANALYZERS
+
+logger = logging.getLogger(__name__)
 
 CONFIGS = ("dqa", "search_train", "search_test", "recommendation_train", "recommendation_test")
 NOT_TRIGGERED = ("", "-1")
@@ -34,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--rows", default="answered", choices=("answered", "all"), help="dqa: rows with an answer, or all"
     )
     parser.add_argument("--limit", type=int, help="only the first rows")
-    parser.add_argument("--language", default="zh", choices=("zh", "en", "th"), help="bm25: analyzer (default zh)")
+    parser.add_argument("--language", default="zh", choices=sorted(ANALYZERS), help="bm25: analyzer (default zh)")
     add_options(parser)
     parser.set_defaults(run=run)
 
@@ -121,20 +128,6 @@ def read_input(path: Path, *, source: QilinSource, config: str) -> tuple[Run, Re
     return trec
 
 
-def read_trec(path: Path) -> tuple[Run, Recipe]:
-    """A TREC run: rankings by query, a higher score first and equal scores in the file's order, and its recipe."""
-    from qilin_tasks.sources.parquet import file_digest
-
-    stored = read_run(path)
-    found: dict[Any, list[tuple[Any, float]]] = {}
-    for query, candidate, score in zip(
-        stored.query_ids.tolist(), stored.candidate_ids.tolist(), stored.scores.tolist(), strict=True
-    ):
-        found.setdefault(query, []).append((candidate, score))
-    ordered = {query: sorted(ranking, key=lambda item: -item[1]) for query, ranking in found.items()}
-    return ordered, {"trec": stored.name, "sha256": file_digest(path).hex()[:16]}
-
-
 def is_done(out: Path, recipe: Mapping[str, Any], *, overwrite: bool) -> bool:
     """Whether `out` is there and made by this recipe. DataError for another file, unless it may be replaced."""
     if not out.exists() or is_trec(out):
@@ -170,6 +163,15 @@ def save(out: Path, rankings: Mapping[Any, Iterable[tuple[Any, float]]], recipe:
     """Writes the file in the format that its suffix names."""
     held = {key: list(ranking) for key, ranking in rankings.items()}
     if is_trec(out):
-        write_run(out, held.items(), name=f"qilin-tasks-{recipe['retriever']}")
+        write_run(out, held.items(), name=f"{TREC_PREFIX}{recipe['retriever']}")
+        if empty := [str(key) for key, ranking in held.items() if not ranking]:
+            logger.warning(
+                "%s: %d of %d queries found nothing and have no line in this TREC run: %s%s",
+                out,
+                len(empty),
+                len(held),
+                ", ".join(empty[:20]),
+                ", …" if len(empty) > 20 else "",
+            )
     else:
         write_contexts(out, held, recipe=recipe)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the console script."""
-    parser = subparsers.add_parser("report", help="Markdown, CSV and one HTML page", description=__doc__)
+    parser = subparsers.add_parser("report", description=__doc__)
     parser.add_argument("runs", nargs="+", type=Path, help="folders of compare, run or lm_eval with --log_samples")
     parser.add_argument("--out", required=True, type=Path, help="folder for the report's files")
     parser.add_argument("--title", default="Comparison of language models", help="title of the report")

@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.commands.prepare import is_done, is_trec, read_trec, save
+from qilin_tasks.commands.prepare import is_done, is_trec, save
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.files import locked
 from qilin_tasks.retrieval.corpus import Corpus, JsonLinesCorpus
 from qilin_tasks.retrieval.options import add_options, settings_of
 from qilin_tasks.retrieval.pipeline import Recipe, Run, Settings, Task, retriever
-from qilin_tasks.retrieval.workspace import close_work, locked, open_work
+from qilin_tasks.retrieval.workspace import close_work, open_work
+from qilin_tasks.sources.run_rankings import read_trec
+from qilin_tasks.text.analyzers import ANALYZERS
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -24,7 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--corpus", type=Path, required=True, help="JSON lines with `id` and `contents`")
     parser.add_argument("--topics", type=Path, required=True, help="lines of topic id, tab, query")
-    parser.add_argument("--language", required=True, choices=("zh", "en", "th"), help="bm25: analyzer")
+    parser.add_argument("--language", required=True, choices=sorted(ANALYZERS), help="bm25: analyzer")
     add_options(parser)
     parser.set_defaults(run=run)
 
@@ -86,7 +89,7 @@ def read_topics(path: Path) -> dict[Any, str]:
     """Queries by topic id. DataError names the line that has no tab, no id, or an id seen before."""
     topics: dict[Any, str] = {}
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: can't be read ({error}); give UTF-8 lines of topic id, tab, query") from error
     for number, line in enumerate(lines, start=1):

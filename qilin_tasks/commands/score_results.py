@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qilin_tasks import __version__
-from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 from qilin_tasks.signature import digest, signature
 
 if TYPE_CHECKING:
@@ -76,14 +75,10 @@ def write_results(
         "queries_without_ranking": scores.unranked,
     }
     folder = out / (re.sub(r"[^\w.-]+", "_", name).strip("._") or "run")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        # The results file comes last: who sees it finds its samples.
-        _write(folder / f"samples_{task}_{stamp}.jsonl", _samples(scores, run, qrels))
-        path = folder / f"results_{stamp}.json"
-        _write(path, [json.dumps(results, indent=2, ensure_ascii=False)])
-    except OSError as error:
-        raise DataError(f"--out {out}: can't be written ({error}); choose a folder that can") from error
+    # The results file comes last: who sees it finds its samples.
+    write_whole(folder / f"samples_{task}_{stamp}.jsonl", (f"{line}\n" for line in _samples(scores, run, qrels)))
+    path = folder / f"results_{stamp}.json"
+    write_whole(path, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
     return path
 
 
@@ -128,13 +123,3 @@ def _by_query(queries: Any, candidates: Any) -> dict[Any, list[Any]]:
 
 def _file_digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-
-
-def _write(path: Path, lines: Iterable[str]) -> None:
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)

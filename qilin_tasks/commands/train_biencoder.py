@@ -14,7 +14,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "train-biencoder",
-        help="fine-tune a bi-encoder on search_train",
         description="Fine-tune on clicked against exposed-not-clicked notes; then `prepare --retriever dense --backend "
         "sentence-transformers --model FOLDER`.",
     )

@@ -12,7 +12,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     """Add the command to the console script."""
     parser = subparsers.add_parser(
         "uninstall",
-        help="remove from lm_eval/tasks/ what install wrote",
         description="Remove exactly the files that `qilin-tasks install` wrote; files added or edited since stay.",
     )
     parser.set_defaults(run=run)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
 from qilin_tasks.compare.secrets import redact
+from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, settings_of
+from qilin_tasks.errors import DependencyError
+from qilin_tasks.harness.backends import BACKENDS, BASELINE
+from qilin_tasks.harness.length import load_model
 
 
 def harness_command(pair: Pair, options: Options) -> str:
@@ -24,7 +29,7 @@ def harness_command(pair: Pair, options: Options) -> str:
         json.dumps(redact(spec.args), ensure_ascii=False),
     ]
     parts += ["--tasks", pair.task.name, "--batch_size", str(spec.batch_size), "--log_samples"]
-    if spec.chat_template or (spec.chat_template is None and "chat" in spec.backend):
+    if _as_chat(spec):
         parts.append("--apply_chat_template")
     for flag, value in (("--metadata", settings["metadata"]), ("--gen_kwargs", settings["generation"])):
         if value:
@@ -37,6 +42,32 @@ def harness_command(pair: Pair, options: Options) -> str:
     for path in options.include_path:
         parts += ["--include_path", path]
     return shlex.join([*parts, "--output_path", str(options.out / spec.name)])
+
+
+def _as_chat(spec: ModelSpec) -> bool:
+    """Whether a run would use a chat template, as far as it can be told without loading the model."""
+    backend = BACKENDS[spec.backend]
+    if spec.chat_template is not None or not backend.local:
+        return backend.chat if spec.chat_template is None else spec.chat_template
+    try:
+        name = str(spec.args.get("tokenizer") or spec.args[backend.argument])
+        return load_model(name, revision=str(spec.args.get("revision") or "main")).chats
+    except DependencyError as error:
+        print(f"note: {spec.name}: {error}, so --apply_chat_template may be missing below", file=sys.stderr)
+        return False
+
+
+def _tokens(pair: Pair) -> tuple[float, float, float]:
+    """About how many prompt and answer tokens a pair will take, and at most how many answer tokens."""
+    task = pair.task
+    if pair.model.backend == BASELINE:
+        return 0.0, 0.0, 0.0
+    share = 1 - min(1.0, pair.stored / task.requests) if task.requests else 0.0
+    most: float = task.most_answer_tokens
+    own = pair.model.generation.get("max_gen_toks")
+    if own is not None and most:
+        most = float(own) * task.requests
+    return task.prompt_tokens * share, min(task.answer_tokens, most) * share, most * share
 
 
 def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
@@ -54,10 +85,7 @@ def describe(pairs: Sequence[Pair], options: Options) -> Iterator[str]:
             if pair.result is not None:
                 yield f"{task.name}: finished, {task.n} documents reused"
                 continue
-            share = 1 - min(1.0, pair.stored / task.requests) if task.requests else 0.0
-            tokens = (task.prompt_tokens * share, task.answer_tokens * share, task.most_answer_tokens * share)
-            if pair.model.backend == "qilin-baseline":
-                tokens = (0.0, 0.0, 0.0)
+            tokens = _tokens(pair)
             prompts, answers, most = prompts + tokens[0], answers + tokens[1], most + tokens[2]
             yield (
                 f"{task.name}: {task.n} documents, {task.requests} requests, {pair.stored} answers reused; about "

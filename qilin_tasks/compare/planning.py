@@ -13,12 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from lm_eval.evaluator_utils import get_sample_size
-from lm_eval.utils import setup_logging
-
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.files import write_whole
-from qilin_tasks.harness.task_manager import task_manager
+from qilin_tasks.harness.evaluate import sample_size, setup_logging
+from qilin_tasks.harness.task_manager import check_settings, task_manager
 
 _WIDE = re.compile(r"[⺀-鿿가-힣豈-﫿＀-￯\u0e00-\u0e7f]")
 
@@ -35,6 +33,7 @@ def estimate_tokens(text: str) -> float:
 def plan(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry a leaf task of job["tasks"]: name, n, requests, signature, metrics and token estimates."""
     manager = task_manager(job["tasks"], metadata=job["metadata"], include_path=job["include_path"])
+    check_settings(job["tasks"], manager, job["metadata"], shots=None)
     return [_planned(task, job=job) for task in manager.load(job["tasks"])["tasks"].values()]
 
 
@@ -44,7 +43,7 @@ def _planned(task: Any, *, job: Mapping[str, Any]) -> dict[str, Any]:
         task.set_config(key="generation_kwargs", value=dict(job["gen_kwargs"]), update=True)
     if task.get_config("num_fewshot") is None or job["num_fewshot"] is not None:
         task.set_config(key="num_fewshot", value=job["num_fewshot"] or 0)
-    limit = get_sample_size(task, job["limit"])
+    limit = sample_size(task, job["limit"])
     task.build_all_requests(limit=limit, rank=0, world_size=1)
     texts = ["".join(part for part in request.args if isinstance(part, str)) for request in task.instances]
     longest = int((task.config.generation_kwargs or {}).get("max_gen_toks", 256)) if generation else 0

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from qilin_tasks.compare.processes import child_environment, run_job
-from qilin_tasks.compare.specs import LOCAL_WEIGHTS, ModelSpec
+from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, job_of
 from qilin_tasks.errors import DependencyError, SettingError
+from qilin_tasks.harness.backends import BACKENDS
 
 POLL_SECONDS = 0.5
 
@@ -17,7 +18,7 @@ def gpus_of(spec: ModelSpec) -> float:
     """The GPUs a job asks for: as said, else one for each tensor-parallel part of local weights, none for servers."""
     if spec.gpus is not None:
         return spec.gpus
-    return float(spec.args.get("tensor_parallel_size", 1)) if spec.backend in LOCAL_WEIGHTS else 0.0
+    return float(spec.args.get("tensor_parallel_size", 1)) if BACKENDS[spec.backend].local else 0.0
 
 
 def run_on_ray(pairs: Sequence[Pair], options: Options, *, address: str, poll: Callable[[], None]) -> None:

@@ -2,44 +2,34 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
 from qilin_tasks.compare.processes import child_environment, last_lines, run_job, stop_all
 from qilin_tasks.compare.specs import ModelSpec
-from qilin_tasks.compare.state import Options, Pair, Planned, job_of
+from qilin_tasks.compare.state import HEAD, Options, Pair, Planned, job_of
 from qilin_tasks.compare.view import Standing, standing, view
-from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.files import write_whole
+from qilin_tasks.errors import DataError
+from qilin_tasks.files import locked, write_whole
 
 POLL_SECONDS = 0.3
 #: The environment variables that say which data the tasks read.
 DATA_VARIABLES = ("QILIN_DATA", "REQA_DATA", "HF_ENDPOINT")
 
 
-@contextlib.contextmanager
-def only_one(out: Path) -> Iterator[None]:
+def only_one(out: Path) -> AbstractContextManager[None]:
     """Hold the folder's lock: two comparisons in one folder would ask everything twice."""
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise SettingError(
-                f"{out}: another compare command is running on this folder; wait for it or stop it"
-            ) from None
-        yield
+    return locked(out / HEAD, held="another compare command is running on this folder; wait for it or stop it")
 
 
 def make_plan(options: Options, *, folder: Path) -> list[Planned]:
@@ -62,7 +52,7 @@ def make_plan(options: Options, *, folder: Path) -> list[Planned]:
         write_whole(folder / f"{key}.job.json", json.dumps(job))
         command = [sys.executable, "-m", "qilin_tasks.compare.planning", str(folder / f"{key}.job.json"), str(path)]
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
-        (folder / f"{key}.log").write_bytes(ran.stdout + ran.stderr)
+        write_whole(folder / f"{key}.log", (ran.stdout + ran.stderr).decode("utf-8", "replace"))
         if ran.returncode != 0 or not path.exists():
             raise DataError(
                 f"the tasks {', '.join(options.tasks)} can't be loaded ({folder / f'{key}.log'}):\n"

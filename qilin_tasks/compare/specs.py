@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -15,23 +14,9 @@ import yaml
 
 from qilin_tasks.compare.secrets import names_a_secret, references, refuse_secrets
 from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
+from qilin_tasks.harness.backends import BACKENDS, check_weights, missing_packages, weights_folder
+from qilin_tasks.harness.metadata import parse_settings
 
-_API = ("aiohttp", "requests", "tenacity")
-#: The backends that a comparison runs, the harness's and two of ours: the argument that names the model, and the
-#: packages it needs.
-BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "vllm": ("pretrained", ("vllm",), "vllm"),
-    "qilin-vllm": ("pretrained", ("vllm",), "vllm"),
-    "vllm-vlm": ("pretrained", ("vllm",), "vllm"),
-    "hf": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
-    "hf-multimodal": ("pretrained", ("transformers", "torch", "accelerate"), "hf"),
-    "local-completions": ("model", _API, "api"),
-    "local-chat-completions": ("model", _API, "api"),
-    "openai-completions": ("model", (*_API, "tiktoken"), "api"),
-    "openai-chat-completions": ("model", (*_API, "tiktoken"), "api"),
-    "qilin-baseline": ("strategy", (), ""),
-}
-LOCAL_WEIGHTS = ("vllm", "qilin-vllm", "vllm-vlm", "hf", "hf-multimodal")
 #: Arguments that say how a model is run, not what it answers: a comparison may go on after they changed.
 OPERATIONAL = frozenset(
     {
@@ -69,15 +54,7 @@ class ModelSpec:
 
     def weights(self) -> Path | None:
         """The local folder of the model's weights, if it is one."""
-        name = self.args.get(BACKENDS[self.backend][0])
-        if self.backend not in LOCAL_WEIGHTS or not isinstance(name, str):
-            return None
-        return Path(name).expanduser() if _is_path(name) else None
-
-
-def _is_path(name: str) -> bool:
-    """Whether a model name means a folder: hub names have one slash at most, and no dot or tilde in front."""
-    return name.startswith((".", "/", "~")) or name.count("/") > 1 or os.sep == "\\" in name or Path(name).is_dir()
+        return weights_folder(self.backend, self.args)
 
 
 def folder_fingerprint(folder: Path) -> str:
@@ -130,15 +107,10 @@ def shorthand(text: str) -> ModelSpec:
     backend, colon, rest = text.partition(":")
     if backend not in BACKENDS:
         raise unknown(f"--model {text!r}: backend", backend, BACKENDS)
-    model, *pairs = rest.split(",")
+    model, _, pairs = rest.partition(",")
     if not colon or not model:
         raise SettingError(f"--model {text!r}: write backend:name, for example vllm:Qwen/Qwen2.5-7B-Instruct")
-    args: dict[str, Any] = {BACKENDS[backend][0]: model}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals:
-            raise SettingError(f"--model {text!r}: {pair!r} is not key=value")
-        args[key] = yaml.safe_load(value) if value else ""
+    args = {BACKENDS[backend].argument: model, **parse_settings([pairs], flag=f"--model {text!r}")}
     name = re.sub(r"[^A-Za-z0-9._+-]+", "-", model.rstrip("/").rsplit("/", 1)[-1]).strip("-.")
     return ModelSpec(name=name or backend, backend=backend, args=args)
 
@@ -166,19 +138,13 @@ def _check_model(spec: ModelSpec) -> None:
     where = f"model {spec.name!r}"
     if spec.backend not in BACKENDS:
         raise unknown(f"{where}: backend", spec.backend, BACKENDS)
-    argument, packages, extra = BACKENDS[spec.backend]
-    if not spec.args.get(argument):
-        raise SettingError(f"{where}: args need {argument!r} with backend {spec.backend!r}")
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            raise DependencyError(
-                f"{where}: backend {spec.backend!r} needs the package {package!r}: pip install 'qilin-tasks[{extra}]'"
-            )
-    folder = spec.weights()
-    if folder is not None and not folder.is_dir():
-        raise DataError(f"{where}: the model folder {str(folder)!r} does not exist")
-    if folder is not None and not (folder / "config.json").is_file():
-        raise DataError(f"{where}: {str(folder)!r} holds no config.json, so it is no model folder")
+    backend = BACKENDS[spec.backend]
+    if not spec.args.get(backend.argument):
+        raise SettingError(f"{where}: args need {backend.argument!r} with backend {spec.backend!r}")
+    for package in missing_packages(spec.backend):
+        wanted = f"'qilin-tasks[{backend.extra}]'" if backend.extra else package
+        raise DependencyError(f"{where}: backend {spec.backend!r} needs the package {package!r}: pip install {wanted}")
+    check_weights(spec.backend, spec.args, where=where)
     refuse_secrets(spec.args, where=where)
     refuse_secrets(spec.environment, where=f"{where}, environment")
     for name in spec.environment:

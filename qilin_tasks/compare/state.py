@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
-from qilin_tasks.compare.response_store import stored_count
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.files import write_whole
+from qilin_tasks.harness.response_store import repair, stored_count
 from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
 
 FORMAT = 1
@@ -171,6 +171,21 @@ def finished(spec: ModelSpec, task: Planned, options: Options, *, identity: Mapp
     return result
 
 
+def store_path(options: Options, model: str, task: str) -> Path:
+    """Where a model's answers to a task are kept."""
+    return options.out / model / "responses" / f"{task}.sqlite"
+
+
+def repair_stores(specs: Sequence[ModelSpec], tasks: Sequence[Planned], options: Options) -> Iterator[str]:
+    """Set every broken store aside, its whole rows kept in a fresh one; a line for each."""
+    for spec in specs:
+        identity = spec.identity()
+        for task in tasks:
+            path = store_path(options, spec.name, task.name)
+            if (done := repair(path, identity=identity)) is not None:
+                yield f"{path}: {done[0]} answers kept, the broken file is {done[1].name}"
+
+
 def pair_up(specs: Sequence[ModelSpec], tasks: Sequence[Planned], options: Options) -> list[Pair]:
     """Every (model, task) with what is there already, models first. Raises on anything that can't be gone on with."""
     pairs = []
@@ -178,6 +193,6 @@ def pair_up(specs: Sequence[ModelSpec], tasks: Sequence[Planned], options: Optio
         identity = spec.identity()
         for task in tasks:
             result = finished(spec, task, options, identity=identity)
-            path = options.out / spec.name / "responses" / f"{task.name}.sqlite"
+            path = store_path(options, spec.name, task.name)
             pairs.append(Pair(spec, task, result, 0 if result else stored_count(path, identity=identity)))
     return pairs

@@ -7,40 +7,27 @@ status files. The process ends itself, and all that it started, when its standar
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import hashlib
-import importlib.metadata
 import json
 import os
-import platform
-import shutil
 import signal
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import lm_eval
-from lm_eval.api.registry import get_model
-from lm_eval.loggers import EvaluationTracker
-from lm_eval.utils import setup_logging
-
-from qilin_tasks.compare.response_store import ResponseStore
 from qilin_tasks.compare.secrets import redact, resolve
-from qilin_tasks.errors import DataError, QilinTasksError, SettingError
-from qilin_tasks.files import UNFINISHED, write_whole
+from qilin_tasks.errors import DataError, QilinTasksError
+from qilin_tasks.files import locked, write_whole
+from qilin_tasks.harness.evaluate import Evaluation, evaluate, setup_logging
+from qilin_tasks.harness.machine import describe_machine_once
+from qilin_tasks.harness.models import load_model, uses_chat_template
+from qilin_tasks.harness.response_store import ResponseStore
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
-from qilin_tasks.harness.vllm_stream import can_stream, stream
 
-CHATS = ("local-chat-completions", "openai-chat-completions")
-BASELINE = "qilin-baseline"
-PREFIX_CACHED = "qilin-vllm"
-#: These try `auto` with 64 sequences of the model's full length: for accelerators only.
-PROBES_THE_DEVICE = ("hf", "hf-multimodal")
 #: A killed predecessor needs a moment to die.
 LOCK_SECONDS = 60.0
 
@@ -54,89 +41,6 @@ def die_with_parent() -> None:
         os.killpg(os.getpgid(0), signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def load_model(job: Mapping[str, Any]) -> Any:
-    """The harness's model of a job; chunked and stored, but for the baselines, which are quick and ask nobody."""
-    if job["backend"] == BASELINE:
-        from qilin_tasks.harness import baseline  # noqa: F401  (registers it)
-    if job["backend"] == PREFIX_CACHED:
-        from qilin_tasks.harness import vllm_prefix  # noqa: F401  (registers it)
-    size = job["batch_size"]
-    if size == "auto" and job["backend"] in PROBES_THE_DEVICE:
-        import torch
-
-        size = "auto" if torch.cuda.is_available() else 1
-    model = get_model(job["backend"]).create_from_arg_obj(resolve(job["args"]), {"batch_size": size})
-    if job["backend"] == BASELINE:
-        return model
-    if size == "auto" and hasattr(model, "_detect_batch_size"):
-        _detect_once(model)
-    stored = StoredLM(model, chunk=job["chunk"])
-    if can_stream(model):
-        stream(stored)
-    return stored
-
-
-def _detect_once(model: Any) -> None:
-    """The harness's hf backend looks for the largest batch at every call, which chunks make many."""
-    detect = model._detect_batch_size
-    found: list[Any] = []
-
-    def once(requests: Any = None, pos: int = 0) -> Any:
-        if requests is not None:
-            return detect(requests, pos)
-        if not found:
-            found.append(detect())
-        return found[0]
-
-    model._detect_batch_size = once
-
-
-def describe_machine_once(folder: Path) -> None:
-    """The harness describes the machine in every results file, which takes seconds: here once for a comparison."""
-    try:
-        from torch.utils import collect_env
-    except ImportError:
-        return  # The harness then writes that torch is not there.
-    describe: Callable[[], str] = collect_env.get_pretty_env_info
-    about = f"{platform.node()} {sys.executable} {lm_eval.__version__} {importlib.metadata.version('torch')}"
-    path = folder / ".plan" / f"machine-{hashlib.sha256(about.encode()).hexdigest()[:12]}.txt"
-
-    def described() -> str:
-        if not path.exists():
-            write_whole(path, describe())
-        return path.read_text(encoding="utf-8")
-
-    collect_env.get_pretty_env_info = described
-
-
-def uses_chat_template(job: Mapping[str, Any], model: Any) -> bool:
-    """As the job says; else for every chat server and every tokenizer that has a template."""
-    if job["chat_template"] is not None:
-        return bool(job["chat_template"])
-    if job["backend"] == BASELINE:
-        return False
-    return job["backend"] in CHATS or bool(getattr(getattr(model, "tokenizer", None), "chat_template", None))
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a file lock; raises SettingError when another process keeps it for longer than a dying one would."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        end = time.monotonic() + LOCK_SECONDS
-        while True:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                if time.monotonic() > end:
-                    raise SettingError(
-                        f"{path} is held by another process: this comparison is running already"
-                    ) from None
-                time.sleep(0.1)
-        yield
 
 
 class Status:
@@ -161,60 +65,43 @@ class Status:
 
 def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, status: Status) -> None:
     """Ask, score and write one task; the folder of the task appears whole. Raises what the task raises."""
-    task, folder = planned["name"], Path(job["folder"])
     arguments = redact(job["args"])
-    tracker = EvaluationTracker(output_path=str(folder / f"{UNFINISHED}{task}"))
-    shutil.rmtree(folder / f"{UNFINISHED}{task}", ignore_errors=True)
     # Model arguments in the metadata let a task check its prompts against the model's length.
     metadata = {**arguments, **job["metadata"]}
-    results = lm_eval.simple_evaluate(
-        model=model,
-        model_args=arguments,
-        tasks=[task],
+    done = evaluate(
+        model,
+        planned["name"],
+        manager=task_manager([planned["name"]], metadata=metadata, include_path=job["include_path"]),
+        folder=Path(job["folder"]),
+        chat=uses_chat_template(job["backend"], model, job["chat_template"]),
+        arguments=arguments,
         num_fewshot=job["num_fewshot"],
         batch_size=job["batch_size"],
         limit=job["limit"],
         gen_kwargs=job["gen_kwargs"] or None,
-        apply_chat_template=uses_chat_template(job, model),
         system_instruction=job["system_instruction"],
-        fewshot_as_multiturn=uses_chat_template(job, model),
-        log_samples=True,
-        evaluation_tracker=tracker,
-        task_manager=task_manager([task], metadata=metadata, include_path=job["include_path"]),
-        confirm_run_unsafe_code=False,
     )
     status.write("writing")
-    samples = results.pop("samples")
-    _check(results, samples, planned)
-    results["config"]["model"] = job["backend"]
-    results["compare"] = {"settings": job["settings"], "identity": job["identity"], "name": job["name"]}
-    general = tracker.general_config_tracker
-    general.model_source, general.model_name, general.model_name_sanitized = job["backend"], job["name"], "files"
-    tracker.save_results_aggregated(results=results, samples=samples)
-    tracker.save_results_samples(task_name=task, samples=samples[task])
-    made = folder / f"{UNFINISHED}{task}" / "files"
-    # The tracker logs a failure to write and goes on.
-    if len(list(made.glob("results_*.json"))) != 1 or len(list(made.glob("samples_*.jsonl"))) != 1:
-        raise DataError(f"{made}: the harness could not write its files (disk full? see the log above)")
-    made.replace(folder / task)
-    shutil.rmtree(folder / f"{UNFINISHED}{task}", ignore_errors=True)
+    _check(done, planned)
+    done.results["config"]["model"] = job["backend"]
+    done.results["compare"] = {"settings": job["settings"], "identity": job["identity"], "name": job["name"]}
+    done.save(source=job["backend"], name=job["name"])
 
 
-def _check(results: Mapping[str, Any], samples: Mapping[str, Any], planned: Mapping[str, Any]) -> None:
+def _check(done: Evaluation, planned: Mapping[str, Any]) -> None:
     """N and the data are those of the plan: old and new answers make one whole set, the same for every model."""
-    task = planned["name"]
-    effective = results["n-samples"][task]["effective"]
-    filters = {sample["filter"] for sample in samples[task]}
-    if effective != planned["n"] or len(samples[task]) != effective * len(filters):
+    effective = done.results["n-samples"][done.task]["effective"]
+    filters = {sample["filter"] for sample in done.samples}
+    if effective != planned["n"] or len(done.samples) != effective * len(filters):
         raise DataError(
-            f"{task}: {len(samples[task])} samples of {effective} documents, but {planned['n']} were planned; the data "
-            "changed while the comparison was running. Use another --out"
+            f"{done.task}: {len(done.samples)} samples of {effective} documents, but {planned['n']} were planned; the "
+            "data changed while the comparison was running. Use another --out"
         )
-    signature = (results["configs"][task].get("metadata") or {}).get("signature")
+    signature = (done.results["configs"][done.task].get("metadata") or {}).get("signature")
     if data_part(signature) != data_part(planned["signature"]):
         raise DataError(
-            f"{task}: the data are {data_part(signature)}, planned were {data_part(planned['signature'])}; the data "
-            "changed while the comparison was running. Use another --out"
+            f"{done.task}: the data are {data_part(signature)}, planned were {data_part(planned['signature'])}; the "
+            "data changed while the comparison was running. Use another --out"
         )
 
 
@@ -230,8 +117,8 @@ def run_job(job: Mapping[str, Any]) -> int:
     try:
         for status in statuses.values():
             status.write("loading")
-        describe_machine_once(folder.parent)
-        model = load_model(job)
+        describe_machine_once()
+        model = load_model(job["backend"], resolve(job["args"]), batch_size=job["batch_size"], chunk=job["chunk"])
     except Exception as error:  # noqa: BLE001 (whatever a backend raises becomes a failed model, not a lost run)
         traceback.print_exc()
         for status in statuses.values():
@@ -242,7 +129,8 @@ def run_job(job: Mapping[str, Any]) -> int:
         status = statuses[planned["name"]]
         try:
             with contextlib.ExitStack() as stack:
-                stack.enter_context(locked(folder / "status" / f"{planned['name']}.lock"))
+                held = "held by another process: this comparison is running already"
+                stack.enter_context(locked(status.path, seconds=LOCK_SECONDS, held=held))
                 if isinstance(model, StoredLM):
                     path = folder / "responses" / f"{planned['name']}.sqlite"
                     model.store = stack.enter_context(ResponseStore(path, identity=job["identity"]))

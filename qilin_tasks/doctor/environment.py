@@ -12,28 +12,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from qilin_tasks.doctor.findings import Finding
+from qilin_tasks.doctor.findings import Finding, failure
+from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.harness import location
+from qilin_tasks.harness.backends import BACKENDS, missing_packages
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 DISTRIBUTION = "qilin-tasks"
+HARNESS = "lm-eval"
 PYTHONS = ((3, 10), (3, 13))
 GIB = 1 << 30
 #: vLLM's default for `gpu_memory_utilization` (0.32, vllm/config/cache.py).
 VLLM_CPU_SHARE = 0.92
-
-#: The modules that each of the harness's backends imports, and the extra of this package that brings them.
-BACKENDS: dict[str, tuple[tuple[str, ...], str]] = {
-    "vllm": (("vllm",), "vllm"),
-    "hf": (("torch", "transformers", "accelerate"), "hf"),
-    "local-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "local-chat-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "openai-chat-completions": (("aiohttp", "tenacity", "requests"), "api"),
-    "qilin-baseline": ((), ""),
-}
-#: The backends that generate in this process, on this machine's accelerator.
-LOCAL = ("vllm", "hf")
 
 
 def python_version() -> list[Finding]:
@@ -75,26 +67,37 @@ def packages(extra: str = "") -> list[Finding]:
             faults.append(Finding(name, "fail", f"{requirement.name} is not installed", fix))
             continue
         there.append(f"{requirement.name} {version}")
+        if requirement.name == HARNESS:
+            continue  # It has a range and a line of its own.
         if not requirement.specifier.contains(version, prereleases=True):
             detail = f"{requirement.name} {version} is not {requirement.specifier}"
             faults.append(Finding(name, "fail", detail, fix))
     return faults or [Finding(name, "ok", ", ".join(there))]
 
 
+def harness() -> list[Finding]:
+    """Whether the harness can run our tasks, and whether the tests know it."""
+    try:
+        there = location.find_harness()
+    except QilinTasksError as error:
+        return [failure("harness", error)]
+    detail = f"lm-eval {there.version} in {there.tasks.parent}"
+    return [Finding("harness", "warn" if there.untested else "ok", detail, there.untested)]
+
+
 def backend(chosen: str | None) -> list[Finding]:
     """Whether the chosen backend can be imported; without a choice, which of them can, and at least one must."""
-    lacking = {name: [m for m in modules if not _importable(m)] for name, (modules, _) in BACKENDS.items()}
     if chosen is None:
-        there = [name for name, missing in lacking.items() if not missing and BACKENDS[name][0]]
+        there = [name for name, backend in BACKENDS.items() if backend.packages and not missing_packages(name)]
         if there:
             return [Finding("backends", "ok", f"{', '.join(there)} (name one with --backend to require it)")]
         fix = "pip install 'qilin-tasks[vllm]', or [hf], or [api] for a served model"
         return [Finding("backends", "fail", "no backend of the harness can run a language model here", fix)]
-    missing, extra = lacking[chosen], BACKENDS[chosen][1]
+    missing, extra = missing_packages(chosen), BACKENDS[chosen].extra
     if missing:
-        fix = f"pip install 'qilin-tasks[{extra}]'"
+        fix = f"pip install 'qilin-tasks[{extra}]'" if extra else f"pip install {' '.join(missing)}"
         return [Finding(f"backend {chosen}", "fail", f"{', '.join(missing)} not installed", fix)]
-    versions = [f"{module} {_version(module)}" for module in BACKENDS[chosen][0]]
+    versions = [f"{module} {_version(module)}" for module in BACKENDS[chosen].packages]
     return [Finding(f"backend {chosen}", "ok", ", ".join(versions) or "needs nothing")]
 
 

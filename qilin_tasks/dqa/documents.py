@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
@@ -16,6 +17,10 @@ ROW_COLUMNS = ("search_idx", "query", "dqa_output", "ref_note_idx_list")
 ACTION_COLUMNS = ("is_like_clk", "is_onebox_trace_clk", "is_content_clk", "is_experience_clk")
 RUN_COLUMNS = {"bm25": "bm25_results", "bert": "dpr_results"}
 NOT_TRIGGERED = "-1"
+# Where a row keeps the ids that were dropped from its citations.
+DROPPED = "dropped_citations"
+
+logger = logging.getLogger(__name__)
 
 Ranking = Sequence[tuple[int, float]]
 
@@ -58,9 +63,33 @@ def note_ids_of(row: Mapping[str, Any], settings: DQASettings, run: Mapping[int,
     if settings.context == "na":
         return []
     if settings.context == "oracle":
-        return distinct(row["ref_note_idx_list"] or [])
+        cited = distinct(row["ref_note_idx_list"] or [])
+        if not cited and row.get(DROPPED):
+            raise DataError(
+                f"dqa row {row['row']}, ref_note_idx_list: none of its ids {row[DROPPED]} can be a note, so there is "
+                "nothing for the context 'oracle' to show; the other contexts don't need it"
+            )
+        return cited
     ranking = run.get(row["row"], ()) if run is not None else (row[RUN_COLUMNS[settings.context]] or ())
     return distinct(note_idx for note_idx, _ in ranking)[: settings.top_k]
+
+
+def drop_impossible_citations(rows: Iterable[dict[str, Any]], *, note_count: int) -> str | None:
+    """Takes ids that are null, negative or beyond the notes out of the rows' citations; says how many, or None.
+
+    A row keeps what was taken out under DROPPED.
+    """
+    dropped = touched = 0
+    example = ""
+    for row in rows:
+        cited = row["ref_note_idx_list"] or []
+        bad = [note_idx for note_idx in cited if not 0 <= note_idx < note_count]
+        if bad:
+            row["ref_note_idx_list"] = [note_idx for note_idx in cited if 0 <= note_idx < note_count]
+            row[DROPPED] = bad
+            example = example or f"{bad[0]} in row {row['row']}"
+            dropped, touched = dropped + len(bad), touched + 1
+    return f"left out {dropped} cited ids of {touched} rows that no note can have ({example})" if dropped else None
 
 
 class DQACorpus:
@@ -80,6 +109,13 @@ class DQACorpus:
             self._rows[answers] = answered_rows(self.source, answers=answers, run_columns=self._released())
         return self._rows[answers]
 
+    def with_citations(self, answers: str) -> list[dict[str, Any]]:
+        """As `rows`, without citations that no note can have: opens the notes to know how many there are."""
+        rows = self.rows(answers)
+        if complaint := drop_impossible_citations(rows, note_count=self.source.note_count()):
+            logger.warning("%s: %s", self.source.name, complaint)
+        return rows
+
     def _released(self) -> list[str]:
         return [column for column in RUN_COLUMNS.values() if column in self._columns]
 
@@ -98,8 +134,8 @@ class DQACorpus:
         """Notes by id. The first call fetches those of every released condition too, so that no second pass is due."""
         missing = set(wanted) - self._notes.keys()
         if missing:
-            rows = self.rows(answers)
-            self.source.check_note_ids("dqa", rows, ["ref_note_idx_list", *self._released()])
+            rows = self.with_citations(answers)
+            self.source.check_note_ids("dqa", rows, self._released())
             for row in rows:
                 missing.update(row["ref_note_idx_list"] or ())
                 for column in RUN_COLUMNS.values():
@@ -142,12 +178,13 @@ class DQADocument(TypedDict):
 def build_dqa(settings: DQASettings, *, spec: str | None = None) -> list[DQADocument]:
     """Documents of one condition. Raises DataError for data that is not as published, before anything is generated."""
     corpus = corpus_for(open_qilin(spec))
-    rows = corpus.rows(settings.answers)
+    rows = (corpus.with_citations if settings.context == "oracle" else corpus.rows)(settings.answers)
     run: Mapping[int, Ranking] | None = None
-    if settings.contexts is not None and settings.context in RUN_COLUMNS:
+    if (path := settings.context_file) is not None:
         from qilin_tasks.retrieval.run_file import read_contexts
 
-        run = read_contexts(settings.contexts, config="dqa", fingerprint=corpus.source.fingerprint("notes"))
+        settings.check_recipe()
+        run = read_contexts(path, config="dqa", fingerprint=corpus.source.fingerprint("notes"))
     else:
         corpus.check_run(settings.context)
     shown_ids = [note_ids_of(row, settings, run) for row in rows]

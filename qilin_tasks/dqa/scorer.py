@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from qilin_tasks.dqa.settings import DQASettings
+from qilin_tasks.dqa.settings import RETRIEVERS, DQASettings
 from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import (
     ANSWER_CHARS,
@@ -13,6 +13,7 @@ from qilin_tasks.metrics.answer_batch import (
     BERTSCORE_F1,
     BERTSCORE_PRECISION,
     BERTSCORE_RECALL,
+    BERTSCORE_UNKNOWN_RATE,
     EMPTY_RATE,
     UNFINISHED_REASONING_RATE,
     AnswerBatch,
@@ -20,15 +21,50 @@ from qilin_tasks.metrics.answer_batch import (
     count,
     rouge_l,
 )
+from qilin_tasks.metrics.copying import copy_coverage, copy_density
+from qilin_tasks.metrics.fact_agreement import contradicted_rate, fact_f1, fact_signature, supported_rate
 from qilin_tasks.metrics.metric import Metric, Table
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.text.notes import RENDERING
+from qilin_tasks.text.refusals import VERSION as REFUSALS
+from qilin_tasks.text.refusals import is_refusal
 from qilin_tasks.text.tokens import tokenize_chars, tokenize_jieba
 
 
 def _trimmed(batch: AnswerBatch) -> list[float]:
     return [float(sum(note["trimmed"] for note in doc["notes"])) for doc in batch.docs]
 
+
+def _shown(doc: Document) -> list[str]:
+    return [text for note in doc["notes"] for text in (note["title"], note["content"])]
+
+
+def _fact_f1(batch: AnswerBatch) -> list[float]:
+    return [fact_f1(text, doc["reference"]) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+
+
+def _supported(batch: AnswerBatch) -> list[float]:
+    pairs = zip(batch.texts, batch.docs, strict=True)
+    return [supported_rate(text, [*_shown(doc), doc["query"]]) for text, doc in pairs]
+
+
+def _contradicted(batch: AnswerBatch) -> list[float]:
+    return [contradicted_rate(text, doc["reference"]) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+
+
+def _refusals(batch: AnswerBatch) -> list[float]:
+    return [float(is_refusal(text)) for text in batch.texts]
+
+
+def _copy_coverage(batch: AnswerBatch) -> list[float]:
+    return [copy_coverage(text, _shown(doc)) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+
+
+def _copy_density(batch: AnswerBatch) -> list[float]:
+    return [copy_density(text, _shown(doc)) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+
+
+_FACTS = ("facts", lambda settings: fact_signature())
 
 METRICS: Table[AnswerBatch] = {
     "rouge_l": rouge_l(
@@ -43,6 +79,37 @@ METRICS: Table[AnswerBatch] = {
     "bertscore_precision": BERTSCORE_PRECISION,
     "bertscore_recall": BERTSCORE_RECALL,
     "bertscore_cut_rate": BERTSCORE_CUT_RATE,
+    "fact_f1": Metric(
+        about="F1 of the reference's numbers and claims", score=_fact_f1, higher_is_better=True, recipe=_FACTS
+    ),
+    "supported_rate": Metric(
+        about="share of the answer's facts that the shown notes or the question hold",
+        score=_supported,
+        higher_is_better=None,
+        recipe=_FACTS,
+    ),
+    "contradicted_rate": Metric(
+        about="share of the answer's facts that the reference denies",
+        score=_contradicted,
+        higher_is_better=False,
+        recipe=_FACTS,
+    ),
+    "refusal_rate": Metric(
+        about="share of answers that say that the notes do not hold it",
+        score=_refusals,
+        higher_is_better=None,
+        recipe=("refusals", lambda settings: REFUSALS),
+    ),
+    "copy_coverage": Metric(
+        about="share of the answer that is copied from the shown notes", score=_copy_coverage, higher_is_better=None
+    ),
+    "copy_density": Metric(
+        about="mean length of the copied piece that a token lies in",
+        score=_copy_density,
+        higher_is_better=None,
+        high=None,
+    ),
+    "bertscore_unknown_rate": BERTSCORE_UNKNOWN_RATE,
     "answer_chars": ANSWER_CHARS,
     "empty_rate": EMPTY_RATE,
     "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
@@ -69,8 +136,8 @@ class DQAScorer(Scorer[DQASettings, AnswerBatch]):
         chosen = self.settings
         shown = chosen.context != "na"
         return {
-            "ctx": chosen.context,
-            "k": chosen.top_k if chosen.context in ("bm25", "bert") else None,
+            "ctx": chosen.context_part,
+            "k": chosen.top_k if chosen.context in RETRIEVERS else None,
             "note": chosen.note_chars if shown else None,
             "total": chosen.context_chars if shown else None,
             "answers": chosen.answers,

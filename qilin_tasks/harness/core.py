@@ -5,9 +5,11 @@ The adapters (`task_v04`, `task_v05`) hand over what their harness gives them an
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -18,9 +20,10 @@ from qilin_tasks.families import family
 from qilin_tasks.family import Document
 from qilin_tasks.harness.features import features_of
 from qilin_tasks.harness.length import check_prompts_fit
-from qilin_tasks.metrics.own import own_metrics
+from qilin_tasks.metrics.own import own_metrics, own_part
+from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.prompts import opening_tag, whole_response
-from qilin_tasks.repeats import score_repeats
+from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.signature import digest, digest_all, signature
 
 logger = logging.getLogger(__name__)
@@ -29,6 +32,11 @@ logger = logging.getLogger(__name__)
 BYPASS = "bypass"
 #: The harness cuts everything before this marker itself, so that an answer and a cut-off reasoning look alike.
 THINK_END = "think_end_token"
+
+
+def setting_names(family_name: object) -> list[str]:
+    """The settings of a family, in order."""
+    return [field.name for field in dataclasses.fields(family(family_name, where="task").settings)]
 
 
 class View(dict[str, Any]):
@@ -53,7 +61,8 @@ class TaskCore:
     def __init__(self, config: dict[str, Any]) -> None:
         config.pop("class", None)
         # An include is merged key by key at the top only, so the base file keeps the defaults in `dataset_kwargs`.
-        config["metadata"] = {**(config.pop("dataset_kwargs", None) or {}), **(config.get("metadata") or {})}
+        given = config.get("metadata") or {}
+        config["metadata"] = {**(config.pop("dataset_kwargs", None) or {}), **_of_yaml(given), **given}
         self.metadata: dict[str, Any] = config["metadata"]
         self.name = str(config.get("task"))
         self.family_name = str(self.metadata.get("family"))
@@ -141,12 +150,16 @@ class TaskCore:
     def check_requests(self, instances: Sequence[Any], metadata: Mapping[str, Any]) -> None:
         """Refuses prompts that the model's context can't hold, and a hidden reasoning."""
         marker = metadata.get(THINK_END)
-        if marker and self.asking.kind == "generate_until" and opening_tag(instances[0].args[0]):
-            raise SettingError(
-                f"{THINK_END} {marker!r}: with this chat template the harness would strip the reasoning so that "
-                "a cut-off reasoning looks like an answer; remove it from --model_args, these tasks strip "
-                "reasoning themselves and count what is unfinished"
-            )
+        if marker and self.asking.kind == "generate_until":
+            opened = opening_tag(instances[0].args[0])
+            # The harness keeps what follows the marker, and all of an output that lacks it.
+            if opened and (str(marker).isdigit() or not strip_reasoning(f"{opened}{marker}").unfinished):
+                raise SettingError(
+                    f"{THINK_END} {marker!r}: with this chat template the harness would strip the reasoning so that "
+                    "a cut-off reasoning looks like an answer; these tasks strip reasoning themselves and count what "
+                    f"is unfinished: leave it out, or, where the harness wants one (enable_thinking=True), give a "
+                    f"text that the model never writes: {THINK_END}=keep-reasoning"
+                )
         check_prompts_fit(instances, metadata=metadata, task=self.name)
 
     # Scores.
@@ -158,7 +171,7 @@ class TaskCore:
             [[whole_response(one.args[0], response) for response in one.resps] for one in instances]
             for instances in groups
         ]
-        repeated = score_repeats(WithOwn(self, target), docs, responses)
+        repeated = score_repeats(WithOwn(self.scorer, self.own, target), docs, responses)
         if repeated.variance is not None:
             self.metadata["variance"] = repeated.variance
         return repeated.values
@@ -177,10 +190,9 @@ class TaskCore:
     def sign(self, config: Any, version: object) -> None:
         """Writes the signature into the metadata, from which the harness copies it into the results file."""
         generation = config.generation_kwargs if self.asking.kind == "generate_until" else None
-        own = [f"{name}@{metric.digest}" for name, metric in self.own.items()]
         parts = {
             **self.scorer.signature_parts(),
-            "own": ",".join(own) or None,
+            "own": own_part(self.own),
             "prompt": digest([config.doc_to_text, config.description, config.doc_to_choice], length=8),
             "gen": digest(generation, length=8) if generation is not None else None,
             "repeats": repeats if (repeats := int(config.repeats or 1)) > 1 else None,
@@ -193,22 +205,14 @@ class TaskCore:
         self.metadata["signature"] = signature(self.family_name, parts)
 
 
-class WithOwn:
-    """The family's scorer with the user's own metrics behind its own."""
+def _of_yaml(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of the task's own YAML, which a group's entry for it (`{task: …, metadata: {…}}`) replaces whole."""
+    path = str(given.get("config_source") or "")
+    if not Path(path).is_file():
+        return {}
+    from lm_eval.tasks._yaml_loader import load_yaml
 
-    def __init__(self, core: TaskCore, target: Callable[[Document], Any]) -> None:
-        self.core, self.target = core, target
-
-    def score(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
-        """As `Scorer.score`."""
-        rows = self.core.scorer.score(docs, responses)
-        if self.core.own:
-            references = [self.target(doc) for doc in docs]
-            answers = [[self.core.scorer.shown(response) for response in given] for given in responses]
-            for name, metric in self.core.own.items():
-                for row, value in zip(rows, metric.score(docs, references, answers), strict=True):
-                    row[name] = value
-        return rows
+    return dict(load_yaml(path, resolve_func=False).get("metadata") or {})
 
 
 @lru_cache(maxsize=64)

@@ -19,6 +19,7 @@ from typing import Literal
 
 from qilin_tasks import __version__, tasks_folder
 from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.files import put_folder
 
 MANIFEST = ".qilin-tasks.json"
 _TEMPORARY = ".qilin-tasks-unfinished-"
@@ -215,24 +216,10 @@ def _replace(copy: Copy) -> None:
                 shutil.copy2(target / name, fresh / name, follow_symlinks=False)
         manifest = {"package": "qilin-tasks", "version": __version__, "files": ours}
         (fresh / MANIFEST).write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
-        if target.exists():
-            _swap(fresh, target)
-        else:
-            fresh.rename(target)
+        put_folder(fresh, target)
     finally:
         if fresh.exists():
             shutil.rmtree(fresh)
-
-
-def _swap(fresh: Path, target: Path) -> None:
-    old = _temporary(target.parent)
-    target.rename(old)
-    try:
-        fresh.rename(target)
-    except OSError:
-        old.rename(target)
-        raise
-    shutil.rmtree(old)
 
 
 def _remove(folder: Path) -> None:

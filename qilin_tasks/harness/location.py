@@ -7,10 +7,14 @@ import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
 
+from qilin_tasks import __version__
 from qilin_tasks.errors import DependencyError
 
-MINIMUM_RELEASE = (0, 4, 13)
+#: Older releases have no dotted `!function`, which our YAML is made of.
+MINIMUM_RELEASE = (0, 4, 12)
 MINIMUM = ".".join(map(str, MINIMUM_RELEASE))
+#: What the tests run; a development version counts as the release it leads to.
+TESTED = ("0.4.12", "0.4.13", "0.5.0.dev1")
 _UPGRADE = f"python -m pip install --upgrade 'lm-eval>={MINIMUM}'"
 
 
@@ -20,6 +24,11 @@ class Harness:
 
     version: str
     tasks: Path
+
+    @property
+    def untested(self) -> str:
+        """What to tell a user whose harness the tests don't know; empty where they do."""
+        return untested(self.version)
 
 
 def find_harness() -> Harness:
@@ -56,7 +65,7 @@ def _package_folder() -> Path:
 
 
 def _supported_version(folder: Path) -> str:
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import InvalidVersion
 
     try:
         version = importlib.metadata.version("lm_eval")
@@ -65,13 +74,31 @@ def _supported_version(folder: Path) -> str:
             f"lm-eval at {folder} carries no version (a bare copy on PYTHONPATH?); install it properly: {_UPGRADE}"
         ) from None
     try:
-        release = Version(version).release
+        old = release(version) < MINIMUM_RELEASE
     except InvalidVersion:
         raise DependencyError(
             f"lm-eval at {folder} has the version {version!r}; install a release: {_UPGRADE}"
         ) from None
-    if release < MINIMUM_RELEASE:
+    if old:
         raise DependencyError(
             f"lm-eval {version} at {folder} is older than {MINIMUM}, which our tasks need: {_UPGRADE}"
         )
     return version
+
+
+def release(version: str) -> tuple[int, ...]:
+    """The release that a version is or leads to: (0, 5, 0) of `0.5.0.dev1`."""
+    from packaging.version import Version
+
+    numbers = Version(version).release
+    return (*numbers, 0, 0)[:3] if len(numbers) < 3 else numbers
+
+
+def untested(version: str) -> str:
+    """The one line about a harness that is none of TESTED; empty for one of them."""
+    if release(version) in map(release, TESTED):
+        return ""
+    return (
+        f"lm-eval {version} is newer than what qilin-tasks {__version__} was tested with ({', '.join(TESTED)}): look "
+        "for a newer qilin-tasks where something fails"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 
 from lm_eval.api.model import LM
 
-from qilin_tasks.compare.response_store import ResponseStore, request_key, request_keys
+from qilin_tasks.harness.response_store import ResponseStore, request_key, request_keys
 
 #: Requests that go to the model at once; a crash loses at most these.
 CHUNK = 512

@@ -87,12 +87,13 @@ class AnswerBatch:
             raise RuntimeError("a metric of BERTScore was asked for although it is off")
         scores = scorer.score(*self._pairs)
         best = self._best_pairs(scores.f1)
-        precision, recall, f1, cut = scores
+        precision, recall, f1, cut, unknown = scores
         return BertScores(
             [precision[pair] for pair in best],
             [recall[pair] for pair in best],
             [f1[pair] for pair in best],
             [cut[pair] for pair in best],
+            [unknown[pair] for pair in best],
         )
 
 
@@ -124,6 +125,9 @@ BERTSCORE_PRECISION = _bertscore("BERTScore precision, at most 1", "precision")
 BERTSCORE_RECALL = _bertscore("BERTScore recall, at most 1", "recall")
 BERTSCORE_CUT_RATE = _bertscore(
     "share of pairs with a text cut at the encoder's limit", "cut", higher_is_better=False, low=0.0
+)
+BERTSCORE_UNKNOWN_RATE = _bertscore(
+    "share of both texts' tokens that the encoder does not know", "unknown", higher_is_better=False, low=0.0
 )
 ANSWER_CHARS: Metric[AnswerBatch] = Metric(
     about="length of the answer in characters",

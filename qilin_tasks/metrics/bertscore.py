@@ -18,13 +18,20 @@ from qilin_tasks.metrics.bertscore_encoder import check_encoder, model_name
 logger = logging.getLogger(__name__)
 
 
+# Beyond this share of unknown tokens, texts that differ look alike.
+MOST_UNKNOWN = 0.1
+
+
 class BertScores(NamedTuple):
-    """One value a pair: precision, recall and F1 (at most 1), and whether either text was cut at the limit."""
+    """One value a pair: precision, recall and F1 (at most 1), whether either text was cut at the limit, and the share
+    of both texts' tokens that the encoder does not know.
+    """
 
     precision: list[float]
     recall: list[float]
     f1: list[float]
     cut: list[bool]
+    unknown: list[float]
 
 
 class BertScorer:
@@ -92,7 +99,15 @@ class BertScorer:
         cut = [h.cut or r.cut for h, r in token_pairs]
         if any(cut):
             logger.warning("BERTScore: %d of %d pairs hold a text cut at the encoder's limit", sum(cut), len(cut))
-        return BertScores(precision, recall, f1, cut)
+        unknown = [encoder.unknown_rate((*h.ids, *r.ids)) for h, r in token_pairs]
+        if unknown and (mean := sum(unknown) / len(unknown)) > MOST_UNKNOWN:
+            logger.warning(
+                "BERTScore: model %r does not know %.0f %% of the tokens: different texts look alike to it (unknown is "
+                "equal to unknown); choose bertscore_model for their language",
+                self.model,
+                100 * mean,
+            )
+        return BertScores(precision, recall, f1, cut, unknown)
 
 
 def _f1(precision: float, recall: float) -> float:

@@ -94,6 +94,12 @@ class Encoder:
         """True for each token that counts in the mean: all but [CLS] and [SEP], wherever they are, as in bert-score."""
         return [token not in self._uncounted for token in ids]
 
+    def unknown_rate(self, ids: Sequence[int]) -> float:
+        """The share of the counted tokens that are the tokenizer's unknown token, 0..1; 0 where there is none."""
+        counted = [token for token in ids if token not in self._uncounted]
+        unknown = self.tokenizer.unk_token_id
+        return counted.count(unknown) / len(counted) if counted and unknown is not None else 0.0
+
     def forward(self, batch: Sequence[Sequence[int]]) -> torch.Tensor:
         """Unit vectors, texts x longest text x dimension, on `device`; past a text's end they mean nothing."""
         import torch

@@ -79,3 +79,8 @@ def own_metrics(entries: Sequence[Mapping[str, Any]]) -> dict[str, OwnMetric]:
             raise SettingError(f"metric {name!r} is there twice: give each function a name of its own")
         own[name] = OwnMetric(name, function, bool(entry.get("batch")), entry.get("higher_is_better", True))
     return own
+
+
+def own_part(own: Mapping[str, OwnMetric]) -> str | None:
+    """The signature's part: each name with the digest of its function; None without any."""
+    return ",".join(f"{name}@{metric.digest}" for name, metric in own.items()) or None

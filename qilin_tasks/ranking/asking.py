@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from qilin_tasks.family import Asking, Document, Kind, Request
-from qilin_tasks.ranking.images import Covers, images_root
+from qilin_tasks.ranking.images import Covers, images_root, shows_images
+from qilin_tasks.ranking.settings import VisionSettings
 
 
 class Windows(Asking):
@@ -36,12 +37,17 @@ class Windows(Asking):
 class WindowsWithCovers(Windows):
     """Each candidate shows its cover where it has one, in the order of the prompt's placeholders."""
 
-    multimodal = True
+    def __init__(self, settings: VisionSettings) -> None:
+        super().__init__(settings)
+        self.multimodal = shows_images()
 
     def check(self) -> None:
-        images_root()
+        if self.multimodal:
+            images_root()
 
-    def images(self, doc: Document, ids: Sequence[int]) -> Covers:
+    def images(self, doc: Document, ids: Sequence[int]) -> Covers | None:
+        if not self.multimodal:
+            return None
         paths = [doc["candidates"][i - 1]["image"] for i in ids]
         return Covers([path for path in paths if path], max_side=self.settings.image_max_side)
 

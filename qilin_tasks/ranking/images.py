@@ -17,6 +17,11 @@ PLACEHOLDER = "<image>"
 """What the harness's multimodal models replace by an image, in order."""
 
 
+def shows_images() -> bool:
+    """Whether QILIN_IMAGES is set at all; a folder that is not there is an error of its own."""
+    return bool(os.environ.get(VARIABLE))
+
+
 def images_root() -> Path:
     """The folder that `image_path` of the notes is relative to. Raises SettingError where QILIN_IMAGES names none."""
     value = os.environ.get(VARIABLE, "")

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 from qilin_tasks.reqa.pools import Pool, PoolQuestion
 from qilin_tasks.reqa.retrieval import first_stage
 from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, LikelihoodSettings, ReaderSettings
+from qilin_tasks.text.notes import one_line, trim
 
 
 class ReQADocument(TypedDict):
@@ -57,12 +58,6 @@ class ReaderDocument(ReQADocument):
 CANDIDATE_MARK = "<<candidate>>"
 
 
-def shown(text: str, *, limit: int) -> str:
-    """A candidate as a prompt shows it: on one line, and at most `limit` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
-
-
 def listwise_documents(settings: CandidateSettings) -> list[dict[str, Any]]:
     """Documents with shuffled candidates: `relevant` and `first_stage` are 1-based ids of the shown candidates."""
     pool = settings.pool()
@@ -85,14 +80,14 @@ def _with_candidates(
     random.Random(f"{settings.shuffle_seed}|{pool.name}|{question.key}").shuffle(order)  # noqa: S311
     gold = set(question.gold)
     ids = {position: number for number, position in enumerate(order, start=1)}
-    texts = [pool.candidates[position] for position in order]
+    texts = [one_line(pool.candidates[position]) for position in order]
     return {
         **_base(question, pool),
-        "candidates": [shown(text, limit=settings.candidate_chars) for text in texts],
+        "candidates": [trim(text, settings.candidate_chars) for text in texts],
         "owners": [pool.owners[position] for position in order],
         "relevant": [number for number, position in enumerate(order, start=1) if position in gold],
         "first_stage": [ids[position] for position in ranked],
-        "candidates_trimmed": sum(len(" ".join(text.split())) > settings.candidate_chars for text in texts),
+        "candidates_trimmed": sum(len(text) > settings.candidate_chars for text in texts),
     }
 
 
@@ -125,7 +120,7 @@ def reader_documents(settings: ReaderSettings) -> list[dict[str, Any]]:
     return [
         {
             **_base(question, pool),
-            "passages": [shown(pool.candidates[position], limit=settings.candidate_chars) for position in positions],
+            "passages": [trim(one_line(pool.candidates[position]), settings.candidate_chars) for position in positions],
             "answer_shown": float(bool(set(question.gold) & set(positions))),
         }
         for question, positions in zip(pool.questions, found, strict=True)
@@ -136,9 +131,9 @@ def _base(question: PoolQuestion, pool: Pool) -> dict[str, Any]:
     return {
         "doc_key": question.key,
         "language": pool.language,
-        "question": " ".join(question.text.split()),
+        "question": one_line(question.text),
         # The gold paragraph: questions about the same one are not independent, so errors are clustered by it.
-        "paragraph": question.documents[0],
+        "paragraph": question.paragraph,
         "documents": list(question.documents),
         "answers": list(question.answers),
     }

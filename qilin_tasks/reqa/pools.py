@@ -12,8 +12,9 @@ from functools import cached_property, lru_cache
 from qilin_tasks.errors import DataError, unknown
 from qilin_tasks.signature import digest_all
 from qilin_tasks.sources.beir import RetrievalSet
-from qilin_tasks.sources.reqa import SETS, data_spec, read_set
+from qilin_tasks.sources.reqa import SETS, ReQASet, data_spec, read_set
 from qilin_tasks.sources.squad import Paragraph
+from qilin_tasks.text.languages import script_complaint
 from qilin_tasks.text.sentences import sentence_spans
 
 logger = logging.getLogger(__name__)
@@ -23,7 +24,8 @@ logger = logging.getLogger(__name__)
 class PoolQuestion:
     """A distinct question text. `gold`: candidates with the text of an answer sentence; `documents`: their paragraphs.
 
-    `sentences` are the (sentence, paragraph) entries of its official pairs; `answers` the gold answers of all of them.
+    `paragraph` is the first that it was asked about; `sentences` are the (sentence, paragraph) entries of its official
+    pairs; `answers` the gold answers of all of them.
     """
 
     key: str
@@ -31,6 +33,7 @@ class PoolQuestion:
     gold: tuple[int, ...]
     sentences: tuple[int, ...]
     documents: tuple[int, ...]
+    paragraph: int
     answers: tuple[str, ...]
 
 
@@ -48,7 +51,28 @@ class Pool:
     questions: tuple[PoolQuestion, ...]
     pairs: int
     problems: dict[str, int] = field(default_factory=dict)
+    document_ids: tuple[str, ...] = ()
+    cut_answers: int = 0
     examples: tuple[str, ...] = ()
+
+    @cached_property
+    def ids(self) -> tuple[str, ...]:
+        """What run files call the candidates: a BEIR set's document ids, else 0, 1, … in order of first appearance."""
+        return self.document_ids or tuple(map(str, range(len(self.candidates))))
+
+    @property
+    def sentences_a_paragraph(self) -> float:
+        """Distinct sentences divided by paragraphs."""
+        return len(self.candidates) / (max(self.owners) + 1)
+
+    @property
+    def summary(self) -> str:
+        """What the pool holds and what was left out of it, in one line."""
+        left_out = ", ".join(f"left out {count} x {kind}" for kind, count in sorted(self.problems.items()))
+        return (
+            f"{len(self.questions)} questions, {len(self.candidates)} candidates, {self.sentences_a_paragraph:.2f} a "
+            f"paragraph, {self.cut_answers} answers cut by a sentence's end" + (f"; {left_out}" if left_out else "")
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -84,7 +108,7 @@ def build_pool(paragraphs: Iterable[Paragraph], *, name: str, language: str, str
     asked: dict[str, _Asked] = {}
     problems: Counter[str] = Counter()
     examples: list[str] = []
-    pairs = 0
+    pairs = cut_answers = 0
 
     def problem(kind: str, record: str) -> None:
         if strict:
@@ -118,6 +142,7 @@ def build_pool(paragraphs: Iterable[Paragraph], *, name: str, language: str, str
                 if fault is not None:
                     problem(fault, f"{record}, answer {answer.text[:40]!r} at {answer.start}")
                     continue
+                cut_answers += answer.start + len(answer.text.rstrip()) > spans[at][1]
                 found.setdefault(index[sentences[at], owner], answer.text)
                 asked.setdefault(question.text, _Asked(question.id, question.text)).answers[answer.text] = None
             if not found:
@@ -137,7 +162,8 @@ def build_pool(paragraphs: Iterable[Paragraph], *, name: str, language: str, str
         tuple(_questions(asked.values(), candidates, owners)),
         pairs,
         dict(problems),
-        tuple(examples),
+        cut_answers=cut_answers,
+        examples=tuple(examples),
     )
 
 
@@ -154,7 +180,7 @@ def build_document_pool(raw: RetrievalSet, *, name: str, language: str) -> Pool:
             pairs += 1
     owners = list(range(len(candidates)))
     questions = tuple(_questions(asked.values(), candidates, owners))
-    return Pool(name, language, tuple(candidates), tuple(owners), questions, pairs)
+    return Pool(name, language, tuple(candidates), tuple(owners), questions, pairs, document_ids=tuple(raw.documents))
 
 
 def _questions(asked: Iterable[_Asked], candidates: Sequence[str], owners: Sequence[int]) -> Iterable[PoolQuestion]:
@@ -165,8 +191,15 @@ def _questions(asked: Iterable[_Asked], candidates: Sequence[str], owners: Seque
     for entry in asked:
         sentences = sorted(entry.sentences)
         gold = sorted({position for sentence in sentences for position in same_text[candidates[sentence]]})
-        documents = sorted({owners[sentence] for sentence in sentences})
-        yield PoolQuestion(entry.key, entry.text, tuple(gold), tuple(sentences), tuple(documents), tuple(entry.answers))
+        yield PoolQuestion(
+            entry.key,
+            entry.text,
+            tuple(gold),
+            tuple(sentences),
+            tuple(sorted({owners[position] for position in gold})),
+            min(owners[sentence] for sentence in sentences),
+            tuple(entry.answers),
+        )
 
 
 def _fault(start: int, answer: str, paragraph: str) -> str | None:
@@ -184,6 +217,7 @@ def _report(name: str, problems: Counter[str], examples: Sequence[str]) -> None:
 def load_pool(
     name: str,
     *,
+    chosen: ReQASet | None = None,
     strict: bool = False,
     revision: str | None = None,
     limit: int | None = None,
@@ -191,15 +225,22 @@ def load_pool(
     spec: str | None = None,
 ) -> Pool:
     """The pool of a named set, read as REQA_DATA (or `spec`) says; built once in a process for the same settings."""
-    if name not in SETS:
+    if chosen is None and name not in SETS:
         raise unknown("ReQA set", name, SETS)
-    return _load(name, data_spec(spec), strict, revision, limit, seed)
+    return _load(name, chosen or SETS[name], data_spec(spec), strict, revision, limit, seed)
 
 
 @lru_cache(maxsize=4)
-def _load(name: str, spec: str, strict: bool, revision: str | None, limit: int | None, seed: int) -> Pool:
-    raw = read_set(name, spec=spec, revision=revision, limit=limit, seed=seed)
-    language = SETS[name].language
+def _load(
+    name: str, chosen: ReQASet, spec: str, strict: bool, revision: str | None, limit: int | None, seed: int
+) -> Pool:
+    raw = read_set(name, chosen=chosen, spec=spec, revision=revision, limit=limit, seed=seed)
     if isinstance(raw, RetrievalSet):
-        return build_document_pool(raw, name=name, language=language)
-    return build_pool(raw, name=name, language=language, strict=strict)
+        pool = build_document_pool(raw, name=name, language=chosen.language)
+    else:
+        pool = build_pool(raw, name=name, language=chosen.language, strict=strict)
+    if chosen.path is not None:
+        logger.info("%s: %s", chosen.path, pool.summary)
+        if complaint := script_complaint(pool.candidates, chosen.language):
+            logger.warning("%s: %s", chosen.path, complaint)
+    return pool

@@ -21,18 +21,18 @@ from qilin_tasks.metrics.squad import Tokenizer, exact_match, token_f1
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.reqa.retrieval import retriever_recipe
 from qilin_tasks.reqa.scorer import pool_parts
-from qilin_tasks.reqa.settings import ReaderSettings
-from qilin_tasks.sources.reqa import SETS
+from qilin_tasks.reqa.settings import RETRIEVERS, ReaderSettings
+from qilin_tasks.text.languages import UNSPACED
 from qilin_tasks.text.tokens import tokenize_chars
 
 
 def f1_tokenizer(language: str) -> Tokenizer:
-    """SQuAD's own tokens (between spaces) for English; characters for Chinese and Thai, which write no spaces."""
-    return str.split if language == "en" else tokenize_chars
+    """SQuAD's own tokens (between spaces); characters for languages that write none, such as Chinese and Thai."""
+    return tokenize_chars if language in UNSPACED else str.split
 
 
 def meteor_synonyms(language: str) -> str:
-    """WordNet for English; there is none here for Chinese and Thai, where METEOR compares tokens only."""
+    """WordNet for English; there is none here for other languages, where METEOR compares tokens only."""
     return "wordnet" if language == "en" else "none"
 
 
@@ -68,7 +68,7 @@ METRICS: Table[AnswerBatch] = {
         higher_is_better=True,
         switch="meteor",
         settings=("meteor_download",),
-        recipe=("meteor", lambda s: meteor_signature(synonyms=meteor_synonyms(SETS[s.set].language))),
+        recipe=("meteor", lambda s: meteor_signature(synonyms=meteor_synonyms(s.source.language))),
     ),
     "bertscore_f1": BERTSCORE_F1,
     "answer_shown": count("an answer sentence is in the prompt", "answer_shown", higher_is_better=True, high=1.0),
@@ -84,7 +84,7 @@ class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
 
     def check(self) -> None:
         if self.settings.meteor == "on":
-            synonyms = meteor_synonyms(SETS[self.settings.set].language)
+            synonyms = meteor_synonyms(self.settings.source.language)
             check_meteor(synonyms=synonyms, download=self.settings.meteor_download == "on")
         scorer = bert_scorer(self.settings)
         if scorer is not None:
@@ -97,7 +97,7 @@ class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
-        retrieved = chosen.context in ("bm25", "dense")
+        retrieved = chosen.context in RETRIEVERS
         return {
             **pool_parts(chosen),
             "ctx": retriever_recipe(chosen.context, chosen) if retrieved else chosen.context,

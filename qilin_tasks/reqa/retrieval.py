@@ -1,110 +1,154 @@
-"""Retrieval over a pool, shared by the families: one index a pool and process, one result list a question."""
+"""Retrieval over a pool by the pipeline's retrievers: first stages, contexts, and what a written sentence finds."""
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Iterable
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
-from typing import Protocol
+from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from qilin_tasks.errors import DependencyError
-from qilin_tasks.reqa.pools import Pool, PoolQuestion
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.reqa.pools import Pool
 from qilin_tasks.reqa.ranks import Scores
-from qilin_tasks.reqa.settings import PoolSettings
+from qilin_tasks.reqa.settings import FUSIONS, PoolSettings
+from qilin_tasks.retrieval.corpus import ListCorpus
+from qilin_tasks.retrieval.pipeline import Ranking, Recipe, Retriever, Run, Settings, Task, retriever
+from qilin_tasks.signature import digest
 
-Embeddings = NDArray[np.float32]
-
-
-class Retriever(Protocol):
-    """Scores of every candidate for a query, shape (candidates,); higher is better."""
-
-    def scores(self, query: str) -> Scores: ...
-
-
-class DenseRetriever:
-    """Cosine similarity of sentence-transformers embeddings; the candidates' are computed once."""
-
-    def __init__(self, pool: Pool, *, model: str, batch_size: int, device: str) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-
-            self._encoder = SentenceTransformer(model, device=None if device == "auto" else device)
-        except (ImportError, OSError, ValueError, RuntimeError) as error:
-            raise DependencyError(
-                f"dense_model {model!r} can't be loaded ({str(error).splitlines()[0][:200]}): "
-                "pip install 'qilin-tasks[retrieval]', and give a folder or a hub id that sentence-transformers reads"
-            ) from error
-        self._batch_size = batch_size
-        self._candidates = self._encode(list(pool.candidates))
-        self._queries: dict[str, Embeddings] = {}
-
-    def _encode(self, texts: list[str]) -> Embeddings:
-        embeddings = self._encoder.encode(
-            texts, batch_size=self._batch_size, normalize_embeddings=True, show_progress_bar=len(texts) > 1000
-        )
-        return np.asarray(embeddings, dtype=np.float32)
-
-    def prepare(self, queries: Iterable[str]) -> None:
-        """Encodes queries in batches; only the latest ones are kept."""
-        distinct = list(dict.fromkeys(queries))
-        self._queries = dict(zip(distinct, self._encode(distinct), strict=True)) if distinct else {}
-
-    def scores(self, query: str) -> Scores:
-        if query not in self._queries:
-            self.prepare([query])
-        return np.asarray(self._candidates @ self._queries[query], dtype=np.float64)
+# Documents of each run that a fusion reads.
+DEPTH = 100
 
 
 @lru_cache(maxsize=4)
-def bm25_retriever(pool: Pool) -> Retriever:
-    from qilin_tasks.retrieval.bm25 import BM25
-
-    return BM25(pool.candidates, language=pool.language)
+def _corpus(pool: Pool) -> ListCorpus:
+    return ListCorpus(pool.candidates)
 
 
-@lru_cache(maxsize=2)
-def _dense_retriever(pool: Pool, model: str, batch_size: int, device: str) -> Retriever:
-    return DenseRetriever(pool, model=model, batch_size=batch_size, device=device)
+def pool_retriever(
+    kind: str, pool: Pool, settings: PoolSettings, queries: Mapping[str, str], *, k: int = DEPTH
+) -> Retriever:
+    """A retriever of the pipeline over the pool, for queries by the question's key; models are loaded.
+
+    Fusions start from `run_file`s, or else from BM25 and the dense retriever. Raises SettingError, DataError or
+    DependencyError for what is missing.
+    """
+    chosen = Settings(
+        retriever=kind,
+        k=k,
+        language=pool.language,
+        model=settings.dense_model,
+        backend="sentence-transformers",
+        batch_size=settings.dense_batch_size,
+        device=settings.dense_device,
+        query_prompt=settings.dense_query_prompt,
+        document_prompt=settings.dense_document_prompt,
+        weights=settings.weights,
+        ranker=None if settings.ranker_file is None else Path(settings.ranker_file),
+        depth=DEPTH,
+    )
+    inputs: Sequence[tuple[Run, Recipe]] = ()
+    if kind == "run" or (kind in FUSIONS and settings.run_files):
+        inputs = [_read_run(path, pool, queries) for path in settings.run_files]
+        if not inputs:
+            raise SettingError(
+                f"retriever {kind!r}: give the run as run_file, a TREC run or CSV over the question keys"
+            )
+    elif kind in FUSIONS:
+        inputs = [_computed(name, pool, settings, queries) for name in ("bm25", "dense")]
+    corpus = _corpus(pool)
+    task = Task(
+        queries=queries,
+        corpus=corpus,
+        texts=lambda ids: {position: corpus.texts[position] for position in ids},
+        inputs=inputs,
+        progress=len(queries) >= 2000,
+    )
+    return retriever(chosen, task)
 
 
-def retriever(kind: str, pool: Pool, settings: PoolSettings) -> Retriever:
-    """The `bm25` (k1 0.9, b 0.4) or `dense` retriever over a pool; raises DependencyError where it can't be loaded."""
-    if kind == "bm25":
-        return bm25_retriever(pool)
-    return _dense_retriever(pool, settings.dense_model, settings.dense_batch_size, settings.dense_device)
+def _computed(kind: str, pool: Pool, settings: PoolSettings, queries: Mapping[str, str]) -> tuple[Run, Recipe]:
+    made = pool_retriever(kind, pool, settings, queries)
+    return dict(zip(queries, _rank(made), strict=True)), made.recipe()
+
+
+def _rank(made: Retriever) -> list[Ranking]:
+    with tempfile.TemporaryDirectory(prefix="qilin-tasks-") as folder:
+        return made.rank(Path(folder))
+
+
+def _read_run(path: str, pool: Pool, queries: Mapping[str, str]) -> tuple[Run, Recipe]:
+    """A run whose queries are question keys and whose documents are the pool's ids (`Pool.ids`)."""
+    from qilin_tasks.sources.run_rankings import read_trec
+
+    positions = {identifier: position for position, identifier in enumerate(pool.ids)}
+    stored, recipe = read_trec(Path(path))
+    found: dict[Any, list[tuple[int, float]]] = {}
+    for query, ranking in stored.items():
+        unknown_ids = [str(document) for document, _ in ranking if str(document) not in positions]
+        if unknown_ids:
+            raise DataError(
+                f"{path}: query {query} names the document {unknown_ids[0]!r}, which the pool of {pool.name} lacks: "
+                f"its ids are {pool.ids[0]} to {pool.ids[-1]}, in order of first appearance"
+            )
+        found[str(query)] = [(positions[str(document)], score) for document, score in ranking]
+    if not any(key in found for key in queries):
+        raise DataError(
+            f"{path}: none of its {len(found)} queries is a question of {pool.name}, whose keys are like "
+            f"{next(iter(queries))!r}"
+        )
+    return found, recipe
+
+
+def _digest(path: str) -> str:
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise DataError(f"{path}: can't be read ({error.strerror}); give a file that is there") from error
 
 
 def retriever_recipe(kind: str, settings: PoolSettings) -> str:
     """A retriever's part of the signature."""
-    return f"dense:{settings.dense_model}" if kind == "dense" else "bm25(k1=0.9,b=0.4)"
+    if kind == "bm25":
+        return "bm25(k1=0.9,b=0.4)"
+    if kind == "dense":
+        prompts = [settings.dense_query_prompt, settings.dense_document_prompt]
+        given = "" if prompts == [None, None] else f"(prompts={digest(prompts, length=8)})"
+        return f"dense:{settings.dense_model}{given}"
+    if settings.run_files:
+        inputs = "+".join(_digest(path)[:12] for path in settings.run_files)
+    else:
+        inputs = "+".join(retriever_recipe(name, settings) for name in ("bm25", "dense"))
+    options = {
+        "weighted": ",".join(map(str, settings.weights)) or "equal",
+        "mrrank": _digest(settings.ranker_file)[:12] if settings.ranker_file else "",
+        "routing": _digest(settings.ranker_file)[:12] if settings.ranker_file else "",
+    }
+    return f"{kind}({options[kind]};{inputs})" if kind in options else f"{kind}({inputs})"
 
 
-def prepare(found: Retriever, queries: Iterable[str]) -> None:
-    """Tells a retriever which queries come, so that an encoder takes them in batches."""
-    if isinstance(found, DenseRetriever):
-        found.prepare(queries)
+def matches(kind: str, pool: Pool, settings: PoolSettings, queries: Mapping[str, str]) -> Iterator[Scores]:
+    """For each query the score of every candidate, minus infinity where it is not found; nothing for a blank one."""
+    return pool_retriever(kind, pool, settings, queries).scores()
 
 
 @lru_cache(maxsize=8)
 def _ranked(kind: str, pool: Pool, settings: PoolSettings, k: int) -> tuple[tuple[int, ...], ...]:
-    from qilin_tasks.retrieval.bm25 import best
-
-    found = retriever(kind, pool, settings)
-    prepare(found, (question.text for question in pool.questions))
+    queries = {question.key: question.text for question in pool.questions}
+    rankings = _rank(pool_retriever(kind, pool, settings, queries, k=k))
     return tuple(
-        fill(tuple(int(p) for p in best(_positive(found.scores(question.text), kind), k=k)), pool, question.key, k=k)
-        for question in _with_progress(pool, kind)
+        fill(tuple(position for position, _ in ranking), pool, key, k=k)
+        for key, ranking in zip(queries, rankings, strict=True)
     )
 
 
 def first_stage(kind: str, pool: Pool, settings: PoolSettings, *, k: int) -> tuple[tuple[int, ...], ...]:
     """The best `k` candidates of every question of the pool, best first, ties by position.
 
-    Where fewer share a term with the question, candidates drawn by a seed from the question's key fill the list.
+    Where fewer are found, candidates drawn by a seed from the question's key fill the list.
     """
     return _ranked(kind, pool, _retrieval_part(settings), k)
 
@@ -112,20 +156,6 @@ def first_stage(kind: str, pool: Pool, settings: PoolSettings, *, k: int) -> tup
 def _retrieval_part(settings: PoolSettings) -> PoolSettings:
     """What a result list depends on, so that families with other settings share it."""
     return PoolSettings(**{field.name: getattr(settings, field.name) for field in fields(PoolSettings)})
-
-
-def _positive(scores: Scores, kind: str) -> Scores:
-    """`best` leaves out scores of 0 (no shared term); a cosine may be negative and still be a rank."""
-    return scores + 2.0 if kind == "dense" else scores
-
-
-def _with_progress(pool: Pool, kind: str) -> Iterable[PoolQuestion]:
-    from tqdm import tqdm
-
-    bar: Iterable[PoolQuestion] = tqdm(
-        pool.questions, desc=f"{pool.name}: {kind} first stage", disable=len(pool.questions) < 2000
-    )
-    return bar
 
 
 def fill(found: tuple[int, ...], pool: Pool, key: str, *, k: int) -> tuple[int, ...]:

@@ -21,9 +21,8 @@ from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
 from qilin_tasks.reqa.rankings import CandidateRanks, Judged, candidate_ranks
 from qilin_tasks.reqa.ranks import best_rank, document_scores
-from qilin_tasks.reqa.retrieval import prepare, retriever, retriever_recipe
+from qilin_tasks.reqa.retrieval import matches, pool_retriever, retriever_recipe
 from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, LikelihoodSettings, PoolSettings
-from qilin_tasks.sources.reqa import SETS
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def pool_parts(settings: PoolSettings) -> dict[str, Any]:
     return {
         "set": settings.set,
         "pool": settings.pool().fingerprint,
-        "limit": settings.corpus_limit if SETS[settings.set].beir else None,
+        "limit": settings.corpus_limit if settings.source.beir else None,
         "seed": settings.shuffle_seed,
     }
 
@@ -151,38 +150,40 @@ class GenerateScorer(_ReQAScorer):
     settings: GenerateSettings
 
     def check(self) -> None:
-        retriever(self.settings.matcher, self.settings.pool(), self.settings)
+        pool = self.settings.pool()
+        question = pool.questions[0]
+        pool_retriever(self.settings.matcher, pool, self.settings, {question.key: question.text})
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedSentences:
         pool = self.settings.pool()
-        matcher = retriever(self.settings.matcher, pool, self.settings)
         owners = np.array(pool.owners)
         exact: dict[str, list[int]] = {}
         for position, text in enumerate(pool.candidates):
             exact.setdefault(" ".join(text.split()), []).append(position)
         answers = [strip_reasoning(response[0]) for response in responses]
         queries = [" ".join(answer.text.split()) for answer in answers]
-        prepare(matcher, filter(None, queries))
+        by_key = {doc["doc_key"]: query for doc, query in zip(docs, queries, strict=True)}
+        found_by = matches(self.settings.matcher, pool, self.settings, by_key)
         pairs, strict, parsed = [], [], []
-        for doc, answer, query in zip(docs, answers, queries, strict=True):
-            scores = matcher.scores(query) if query else np.zeros(len(pool.candidates))
+        for doc, answer, query, found in zip(docs, answers, queries, found_by, strict=True):
+            retrieved = found > -math.inf
+            # What is not found ties behind all that is.
+            scores = np.where(retrieved, found, found[retrieved].min(initial=0.0) - 1)
             if query in exact:
-                scores = scores.copy()
                 scores[exact[query]] = math.inf
+                retrieved[exact[query]] = True
             sentence, document = _ranks_over(scores, gold=doc["gold"], owners=owners, documents=doc["documents"])
             pairs.append((sentence, document))
-            # A BM25 score of 0 is no match at all.
-            positive = self.settings.matcher == "bm25"
-            if not query or (positive and scores[doc["gold"]].max() <= 0):
+            if not retrieved[doc["gold"]].any():
                 sentence = math.inf
-            if not query or (positive and scores[np.isin(owners, doc["documents"])].max() <= 0):
+            if not retrieved[np.isin(owners, doc["documents"])].any():
                 document = math.inf
             strict.append((sentence, document))
             written = bool(query)
             ids = (1,) if written else ()
             parsed.append([ParsedRanking(ids, 0, 0, 1 - len(ids), valid=written, unfinished=answer.unfinished)])
-        found = [bool(doc["gold"]) for doc in docs]
-        ranks = {"": _both(strict, found=found)[""], "_repaired": _both(pairs, found=found)["_repaired"]}
+        has_gold = [bool(doc["gold"]) for doc in docs]
+        ranks = {"": _both(strict, found=has_gold)[""], "_repaired": _both(pairs, found=has_gold)["_repaired"]}
         return RankedSentences(docs, ranks, parsed)
 
     def document_parts(self) -> dict[str, Any]:

@@ -26,10 +26,14 @@ _DOC_KEY = re.compile(rb'"doc": \{"doc_key": (-?\d+|"(?:[^"\\]|\\.)*")')
 
 @dataclass(frozen=True)
 class TaskResult:
-    """One model on one task: `values` are the aggregated metrics (`name` or `name,filter`), `n` the documents."""
+    """One model on one task: `values` are the aggregated metrics (`name` or `name,filter`), `n` the documents.
+
+    `task` is the task's own name; in files of lm-eval 0.5 it stands as `entry`, behind the group's (`group::task`).
+    """
 
     model: str
     task: str
+    entry: str
     path: Path
     samples_path: Path | None
     signature: str | None
@@ -118,7 +122,8 @@ class Sample:
     def filtered(self) -> list[Any]:
         """The responses after the task's filter: for our tasks the stripped answer."""
         filtered: list[Any] = self.tail["filtered_resps"]
-        return filtered
+        # lm-eval 0.5 writes a list of repeats for each request, of one where there are no others.
+        return [entry[0] if isinstance(entry, list) and len(entry) == 1 else entry for entry in filtered]
 
     @property
     def filter(self) -> str:
@@ -183,7 +188,7 @@ def _sample(line: bytes, where: str) -> Sample:
     sample.tail = sample._whole
     missing = [key for key in ("doc", "resps", "filtered_resps") if key not in sample.tail]
     if missing:
-        raise DataError(f"{where}: a sample without {', '.join(missing)}; this is not a samples file of lm-eval 0.4")
+        raise DataError(f"{where}: a sample without {', '.join(missing)}; this is not a samples file of lm-eval")
     return sample
 
 
@@ -212,13 +217,13 @@ def iter_samples(result: TaskResult) -> Iterator[Sample]:
 
 
 def read_results(path: Path) -> list[TaskResult]:
-    """The tasks of one results file. Raises DataError where the file is not a results file of lm-eval 0.4."""
+    """The tasks of one results file. Raises DataError where the file is not a results file of lm-eval."""
     where = str(path)
     data = _parse(path.read_bytes(), where)
     missing = [key for key in NEEDED_KEYS if key not in data]
     if missing:
         raise DataError(
-            f"{where}: no {', '.join(map(repr, missing))}; a results file of lm-eval 0.4.13 has them. It was written "
+            f"{where}: no {', '.join(map(repr, missing))}; a results file of lm-eval has them. It was written "
             f"by another version ({data.get('lm_eval_version', 'unknown')}) or tool: run the model again with this one"
         )
     groups = set(data.get("groups") or ()) | set(data.get("group_subtasks") or ())
@@ -239,6 +244,11 @@ def _model_name(data: Mapping[str, Any]) -> str:
     return str(data.get("model_name") or config.get("model"))
 
 
+def _own_name(entry: str, config: Mapping[str, Any]) -> str:
+    last = entry.rpartition("::")[2]
+    return last if config.get("task") == last else entry
+
+
 def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResult:
     metadata = data["configs"][task].get("metadata") or {}
     values, errors = {}, {}
@@ -254,7 +264,8 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
     config = data["config"]
     return TaskResult(
         model=_model_name(data),
-        task=task,
+        task=_own_name(task, data["configs"][task]),
+        entry=task,
         path=path,
         samples_path=samples if samples.is_file() else None,
         signature=metadata.get("signature"),

@@ -17,9 +17,11 @@ from qilin_tasks import __version__
 from qilin_tasks.errors import SettingError
 from qilin_tasks.families import family, metric_rows, scoring_names
 from qilin_tasks.family import Scorer
-from qilin_tasks.files import write_whole
+from qilin_tasks.files import Together
+from qilin_tasks.metrics.metric import Metric
+from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.prompts import whole_response
-from qilin_tasks.repeats import score_repeats
+from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
 from qilin_tasks.signature import signature
 
@@ -48,9 +50,12 @@ def settings_for(result: TaskResult, changes: Mapping[str, Any]) -> dict[str, An
     return {**result.metadata, **changes}
 
 
-def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
-    """Score one result again and write new files beside the old ones, which stay.
+def rescore(
+    result: TaskResult, changes: Mapping[str, Any], own: Mapping[str, OwnMetric] | None = None, *, into: Together
+) -> Rescored:
+    """Score one result again; new files beside the old ones, which stay, appear with all others of `into`.
 
+    `own` are the user's own metrics, from the task's YAML: a results file never says what code to run.
     Raises SettingError for a task without our signature, DataError for a damaged samples file, and whatever the metrics
     raise; nothing is written then.
     """
@@ -61,6 +66,12 @@ def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
             "rescore takes results of our tasks only"
         )
     found = family(name, where=f"task {result.task!r}")
+    own = own or {}
+    if "own" in result.parts and not own:
+        theirs = ", ".join(part.partition("@")[0] for part in result.parts["own"].split(","))
+        raise SettingError(
+            f"{result.path}: {result.task} has metrics of its own ({theirs}): --include_path FOLDER of its YAML"
+        )
     metadata = settings_for(result, changes)
     before = found.scorer(found.settings.from_metadata(result.metadata))
     scorer = found.scorer(found.settings.from_metadata(metadata))
@@ -69,18 +80,26 @@ def rescore(result: TaskResult, changes: Mapping[str, Any]) -> Rescored:
     for sample in iter_samples(result):
         by_filter[sample.filter].append(sample)
     samples = next(iter(by_filter.values()))
-    scored = score_repeats(scorer, [sample.doc for sample in samples], [_responses(sample) for sample in samples])
+    docs = [sample.doc for sample in samples]
+    targets = {sample.key: sample.target for sample in samples}
+    field = str(_config(result).get("doc_to_target"))
+
+    def target(doc: Mapping[str, Any]) -> Any:
+        # The file holds the target as text; a document's own field keeps its kind.
+        return doc[field] if field in doc else targets[doc["doc_key"]]
+
+    scored = score_repeats(WithOwn(scorer, own, target), docs, [_responses(sample) for sample in samples])
     # The YAML may list fewer metrics than the family has; what the old settings had switched off may come now, and
     # answers that came without metrics (`--predict_only`) get all of them.
-    shown = {*result.values, *before.unavailable()} if result.values else set(scorer.METRICS)
+    shown = {*result.values, *before.unavailable(), *own} if _has_metrics(result) else {*scorer.METRICS, *own}
     names = [name for name in scored.values[0] if name in shown]
-    metadata["signature"] = _signature(name, scorer, result)
+    metadata["signature"] = _signature(name, scorer, result, own)
     if scored.variance is not None:
         metadata["variance"] = scored.variance
     values = {
         sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
     }
-    return _write(result, by_filter, values, names=names, metadata=metadata)
+    return _write(result, by_filter, values, names=names, metadata=metadata, own=own, into=into)
 
 
 def _responses(sample: Sample) -> list[list[Any]]:
@@ -97,9 +116,20 @@ def _responses(sample: Sample) -> list[list[Any]]:
     ]
 
 
-def _signature(family_name: str, scorer: Scorer[Any, Any], result: TaskResult) -> str:
+def _config(result: TaskResult) -> dict[str, Any]:
+    config: dict[str, Any] = json.loads(result.path.read_text(encoding="utf-8"))["configs"][result.entry]
+    return config
+
+
+def _has_metrics(result: TaskResult) -> bool:
+    """Not with `--predict_only`, which puts one metric of its own in the place of all."""
+    return any(name != "bypass" for name in result.values)
+
+
+def _signature(family_name: str, scorer: Scorer[Any, Any], result: TaskResult, own: Mapping[str, OwnMetric]) -> str:
     kept = {key: result.parts[key] for key in KEPT_PARTS if key in result.parts}
-    return signature(family_name, {**scorer.signature_parts(), **kept, "code": __version__})
+    parts = {**scorer.signature_parts(), "own": own_part(own), **kept, "code": __version__}
+    return signature(family_name, parts)
 
 
 def _write(
@@ -109,30 +139,32 @@ def _write(
     *,
     names: Sequence[str],
     metadata: Mapping[str, Any],
+    own: Mapping[str, OwnMetric],
+    into: Together,
 ) -> Rescored:
     now = datetime.datetime.now()
     stamp = now.isoformat().replace(":", "-")
     data = json.loads(result.path.read_text(encoding="utf-8"))
     for key in ("results", "configs", "versions", "n-shot", "n-samples", "task_hashes"):
-        data[key] = {name: value for name, value in data.get(key, {}).items() if name == result.task}
+        data[key] = {name: value for name, value in data.get(key, {}).items() if name == result.entry}
     for key in ("groups", "group_subtasks"):
         data[key] = {}
-    table = metric_rows(result.parts["family"])
-    data["higher_is_better"] = {result.task: {name: table[name].higher_is_better for name in names}}
-    config = data["configs"][result.task]
+    table: dict[str, Metric[Any] | OwnMetric] = {**metric_rows(result.parts["family"]), **own}
+    data["higher_is_better"] = {result.entry: {name: table[name].higher_is_better for name in names}}
+    config = data["configs"][result.entry]
     config["metadata"] = dict(metadata)
     config["metric_list"] = [
-        {"metric": name, "aggregation": "mean", "higher_is_better": data["higher_is_better"][result.task][name]}
+        {"metric": name, "aggregation": "mean", "higher_is_better": data["higher_is_better"][result.entry][name]}
         for name in names
     ]
-    old = data["results"][result.task]
-    data["results"][result.task] = {key: value for key, value in old.items() if "," not in key}
+    old = data["results"][result.entry]
+    data["results"][result.entry] = {key: value for key, value in old.items() if "," not in key}
     for filter_name, samples in by_filter.items():
         for name in names:
             column = np.array([values[sample.key][name] for sample in samples])
             error = float(column.std(ddof=1) / math.sqrt(len(column))) if len(column) > 1 else "N/A"
-            data["results"][result.task][f"{name},{filter_name}"] = float(column.mean())
-            data["results"][result.task][f"{name}_stderr,{filter_name}"] = error
+            data["results"][result.entry][f"{name},{filter_name}"] = float(column.mean())
+            data["results"][result.entry][f"{name}_stderr,{filter_name}"] = error
     data["date"] = now.timestamp()
     data["rescored_from"] = result.path.name
     lines = (
@@ -141,11 +173,12 @@ def _write(
         for sample in samples
     )
     # The results file last: a results file never stands without its samples.
-    write_whole(result.path.with_name(f"samples_{result.task}_{stamp}.jsonl"), "\n".join(lines) + "\n")
+    into.write(result.path.with_name(f"samples_{result.entry}_{stamp}.jsonl"), "\n".join(lines) + "\n")
     path = result.path.with_name(f"results_{stamp}.json")
-    write_whole(path, json.dumps(data, ensure_ascii=False, indent=2))
-    new = next(r for r in read_results(path) if r.task == result.task)
-    return Rescored(new, path, {name: (result.values.get(name), new.values[name]) for name in names})
+    into.write(path, json.dumps(data, ensure_ascii=False, indent=2))
+    first = next(iter(by_filter))
+    new = data["results"][result.entry]
+    return Rescored(result, path, {name: (result.values.get(name), new[f"{name},{first}"]) for name in names})
 
 
 def _line(sample: Sample, values: Mapping[str, float], *, names: Sequence[str]) -> dict[str, Any]:

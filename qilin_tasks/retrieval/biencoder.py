@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.files import UNFINISHED, put_folder
 from qilin_tasks.retrieval.encoders import _failed
 
 
@@ -90,7 +91,7 @@ def train_biencoder(
             "negative": [held[pair.skipped] for pair in pairs],
         }
     )
-    unfinished = out.with_name(f".{out.name}.part")
+    made = out.with_name(f"{UNFINISHED}{out.name}")
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(out.with_name(f".{out.name}.checkpoints")),
         num_train_epochs=epochs,
@@ -107,6 +108,6 @@ def train_biencoder(
         encoder, scale=1 / encoder.get_embedding_dimension() ** 0.5, similarity_fct=util.dot_score
     )
     SentenceTransformerTrainer(model=encoder, args=arguments, train_dataset=data, loss=loss).train()
-    encoder.save_pretrained(str(unfinished))
-    unfinished.replace(out)
+    encoder.save_pretrained(str(made))
+    put_folder(made, out)
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.retrieval.texts import ArrowTexts, ListTexts, Texts
+from qilin_tasks.signature import digest_all
 
 
 class Batch(NamedTuple):
@@ -152,6 +154,26 @@ class JsonLinesCorpus:
         if text is not None and not isinstance(text, str):
             raise DataError(f"{self._path}, line {number}: contents is {type(text).__name__}, not text")
         return str(identifier), text or ""
+
+
+class ListCorpus:
+    """Texts held in memory; a text's id is its position."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = texts
+
+    @property
+    def count(self) -> int:
+        return len(self.texts)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        return digest_all(self.texts, length=16)
+
+    def batches(self, size: int, *, start: int = 0) -> Iterator[Batch]:
+        for first in range(start, len(self.texts), size):
+            texts = self.texts[first : first + size]
+            yield Batch(np.arange(first, first + len(texts)), ListTexts(texts))
 
 
 def check_distinct(ids: NDArray[Any]) -> None:

@@ -19,7 +19,7 @@ def search_vectors(
     """The `k` vectors of the greatest dot product for each query, best first, equal products by id as text.
 
     `queries` is float32 (queries, dimension), `vectors` any float (documents, dimension), memory-mapped or not; blocks
-    of BLOCK documents are compared in float32. DataError for dimensions that differ.
+    of BLOCK documents are compared in float32; a vector of NaN is never found. DataError for dimensions that differ.
     """
     from tqdm import tqdm
 
@@ -50,14 +50,26 @@ def search_faiss(
         import faiss
     except ImportError as error:
         raise DependencyError("approximate search needs FAISS: pip install 'qilin-tasks[faiss]'") from error
-    lists = max(1, min(int(4 * len(vectors) ** 0.5), len(vectors) // 39))
+    whole = np.concatenate(
+        [
+            np.flatnonzero(~np.isnan(vectors[start : start + BLOCK, 0])) + start
+            for start in range(0, len(vectors), BLOCK)
+        ]
+    )
+    if not len(whole):
+        return [[] for _ in queries]
+    lists = max(1, min(int(4 * len(whole) ** 0.5), len(whole) // 39))
     index = faiss.index_factory(vectors.shape[1], f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT)
-    sample = np.random.default_rng(0).choice(len(vectors), size=min(len(vectors), 64 * lists), replace=False)
+    sample = np.random.default_rng(0).choice(whole, size=min(len(whole), 64 * lists), replace=False)
     index.train(np.asarray(vectors[np.sort(sample)], dtype=np.float32))
-    for start in range(0, len(vectors), BLOCK):
-        index.add(np.asarray(vectors[start : start + BLOCK], dtype=np.float32))
+    for start in range(0, len(whole), BLOCK):
+        index.add(np.asarray(vectors[whole[start : start + BLOCK]], dtype=np.float32))
     scores, positions = index.search(queries, k, params=faiss.SearchParametersIVF(nprobe=min(probes, lists)))
     return [
-        [(ids[position].item(), float(score)) for position, score in zip(row, values, strict=True) if position >= 0]
+        [
+            (ids[whole[position]].item(), float(score))
+            for position, score in zip(row, values, strict=True)
+            if position >= 0
+        ]
         for row, values in zip(positions, scores, strict=True)
     ]

@@ -30,6 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     dense.add_argument("--max-length", type=int, help="tokens of a text (default 256, or the model's own)")
     dense.add_argument("--batch-size", type=int, default=64, help="texts at a time (default %(default)s)")
+    dense.add_argument("--query-prompt", help="dense: text before each query, as 'query: ' (default: the model's own)")
+    dense.add_argument("--document-prompt", help="dense: text before each document (default: the model's own)")
     dense.add_argument("--vectors", type=Path, help="dense: folder that keeps the corpus's vectors for the next time")
     dense.add_argument("--approximate", action="store_true", help="dense: search with FAISS instead of exactly")
     fusion = parser.add_argument_group("rrf, weighted, mrrank, routing, rerank")
@@ -54,6 +56,8 @@ def settings_of(args: argparse.Namespace, *, language: str) -> Settings:
         backend=args.backend,
         max_length=args.max_length,
         batch_size=args.batch_size,
+        query_prompt=args.query_prompt,
+        document_prompt=args.document_prompt,
         vectors=args.vectors,
         approximate=args.approximate,
         constant=args.constant,

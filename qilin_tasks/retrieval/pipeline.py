@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from qilin_tasks.errors import DataError, SettingError, unknown
-from qilin_tasks.retrieval.corpus import Corpus
+from qilin_tasks.retrieval.corpus import Corpus, ListCorpus
 from qilin_tasks.retrieval.fusion import NORMALISATIONS, reciprocal_rank_fusion, weighted_sum
+from qilin_tasks.retrieval.in_memory import Scores, best_positions, held_encoder, held_index, held_vectors
+from qilin_tasks.retrieval.run_identity import check_finite, check_trained_runs
+from qilin_tasks.text.tokens import is_blank
 
 Ranking = Sequence[tuple[Any, float]]
 Run = Mapping[Any, Ranking]
@@ -32,6 +38,9 @@ class Settings:
     backend: str = "mean-pooling"
     max_length: int | None = None
     batch_size: int = 64
+    device: str = "auto"
+    query_prompt: str | None = None
+    document_prompt: str | None = None
     vectors: Path | None = None
     approximate: bool = False
     constant: float = 60
@@ -81,8 +90,24 @@ class Retriever:
         raise NotImplementedError
 
     def rank(self, folder: Path) -> list[Ranking]:
-        """One ranking a query, in the order of `task.queries`."""
+        """One ranking a query, in the order of `task.queries`; a query without text finds nothing."""
+        rankings = self.ranked(folder)
+        return [
+            () if is_blank(query) else ranking
+            for query, ranking in zip(self.task.queries.values(), rankings, strict=True)
+        ]
+
+    def ranked(self, folder: Path) -> list[Ranking]:
+        """As `rank`, whatever the queries are."""
         raise NotImplementedError
+
+    def scores(self) -> Iterator[Scores]:
+        """For each query the score of every document of a corpus in memory, minus infinity where it is not found."""
+        for ranking in self.rank(Path()):
+            scores = np.full(self.task.corpus.count, -np.inf)
+            for position, score in ranking:
+                scores[position] = score
+            yield scores
 
     def recipe(self) -> Recipe:
         """All that shapes the result."""
@@ -110,7 +135,11 @@ class Retriever:
                     f"a run by {recipe.get('retriever')!r} lacks {len(missing)} of {len(self.task.queries)} queries, "
                     f"such as row {missing[0]}; make it again for the same rows"
                 )
-        return [[run.get(key, ()) for run, _ in self.task.inputs] for key in self.task.queries]
+        found: list[list[Ranking]] = [[run.get(key, ()) for run, _ in self.task.inputs] for key in self.task.queries]
+        for key, rankings in zip(self.task.queries, found, strict=True):
+            for ranking, (_, recipe) in zip(rankings, self.task.inputs, strict=True):
+                check_finite(ranking, query=key, recipe=recipe)
+        return found
 
 
 class Bm25(Retriever):
@@ -120,10 +149,13 @@ class Bm25(Retriever):
         chosen = self.settings
         return {"analyzer": f"lucene-{chosen.language}", "k1": chosen.k1, "b": chosen.b}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         from qilin_tasks.retrieval.corpus_bm25 import search_corpus
 
         chosen = self.settings
+        if isinstance(self.task.corpus, ListCorpus):
+            index = held_index(self.task.corpus, chosen.language, chosen.k1, chosen.b)
+            return [index.search(query, k=chosen.k) for query in self.task.queries.values()]
         return [
             *search_corpus(
                 list(self.task.queries.values()),
@@ -137,6 +169,14 @@ class Bm25(Retriever):
             )
         ]
 
+    def scores(self) -> Iterator[Scores]:
+        if not isinstance(self.task.corpus, ListCorpus):
+            raise TypeError("scores of a whole corpus are for one in memory")
+        index = held_index(self.task.corpus, self.settings.language, self.settings.k1, self.settings.b)
+        for query in self.task.queries.values():
+            scores = index.scores(query)
+            yield np.where(scores > 0, scores, -np.inf)
+
 
 class Dense(Retriever):
     """A bi-encoder; `vectors` names a folder in which the corpus's vectors stay for the next time."""
@@ -145,21 +185,45 @@ class Dense(Retriever):
         from qilin_tasks.retrieval.encoders import load_encoder
 
         super().__init__(settings, task)
-        self._encoder = load_encoder(
-            settings.model, backend=settings.backend, batch_size=settings.batch_size, max_length=settings.max_length
+        load = held_encoder if isinstance(task.corpus, ListCorpus) else load_encoder
+        self._encoder = load(
+            settings.model,
+            backend=settings.backend,
+            batch_size=settings.batch_size,
+            max_length=settings.max_length,
+            device=settings.device,
+            query_prompt=settings.query_prompt,
+            document_prompt=settings.document_prompt,
         )
 
     def parameters(self) -> Recipe:
         return {"encoder": self._encoder.signature, "search": "faiss" if self.settings.approximate else "exact"}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def _queries(self) -> NDArray[np.float32]:
+        from qilin_tasks.retrieval.encoders import warn_of_unknown_tokens
+
+        queries = list(self.task.queries.values())
+        warn_of_unknown_tokens(self._encoder, self.settings.model, queries, what="queries")
+        return self._encoder.encode(queries, query=True)
+
+    def scores(self) -> Iterator[Scores]:
+        if not isinstance(self.task.corpus, ListCorpus):
+            raise TypeError("scores of a whole corpus are for one in memory")
+        vectors = held_vectors(self.task.corpus, self._encoder)
+        for query, text in zip(self._queries(), self.task.queries.values(), strict=True):
+            scores = np.asarray(vectors @ query, dtype=np.float64)
+            yield np.full(len(scores), -np.inf) if is_blank(text) else np.where(np.isnan(scores), -np.inf, scores)
+
+    def ranked(self, folder: Path) -> list[Ranking]:
         from qilin_tasks.retrieval.dense_search import search_faiss, search_vectors
         from qilin_tasks.retrieval.vectors import encode_corpus
 
+        if isinstance(self.task.corpus, ListCorpus):
+            return [best_positions(scores, k=self.settings.k) for scores in self.scores()]
         stored = encode_corpus(
             self.task.corpus, self._encoder, self.settings.vectors or folder, progress=self.task.progress
         )
-        queries = self._encoder.encode(list(self.task.queries.values()), query=True)
+        queries = self._queries()
         if self.settings.approximate:
             return [*search_faiss(queries, stored.vectors, stored.ids, k=self.settings.k)]
         return [*search_vectors(queries, stored.vectors, stored.ids, k=self.settings.k, progress=self.task.progress)]
@@ -179,7 +243,7 @@ class Rerank(Retriever):
     def parameters(self) -> Recipe:
         return {"scorer": self._scorer.signature, "depth": self.settings.depth}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         from qilin_tasks.retrieval.rerank import rerank
 
         first = [rankings[0] for rankings in self.input_rankings(least=1)]
@@ -203,7 +267,7 @@ class Rrf(Retriever):
     def parameters(self) -> Recipe:
         return {"constant": self.settings.constant, "depth": self.settings.depth}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         return [
             reciprocal_rank_fusion(
                 [ranking[: self.settings.depth] for ranking in rankings],
@@ -224,7 +288,7 @@ class Weighted(Retriever):
         chosen = self.settings
         return {"weights": list(chosen.weights), "normalisation": chosen.normalisation, "depth": chosen.depth}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         return [
             weighted_sum(
                 [ranking[: self.settings.depth] for ranking in rankings],
@@ -246,11 +310,12 @@ class Learned(Retriever):
         if settings.ranker is None:
             raise SettingError(f"retriever {settings.retriever!r} needs --ranker FILE")
         self._ranker = load_ranker(settings.ranker, kind=settings.retriever)
+        check_trained_runs(settings.ranker, self._ranker.recipe, [recipe for _, recipe in task.inputs])
 
     def parameters(self) -> Recipe:
         return {"ranker": self._ranker.signature}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         return [self._ranker.rank(rankings, k=self.settings.k) for rankings in self.input_rankings(least=2)]
 
 
@@ -260,7 +325,7 @@ class Imported(Retriever):
     def parameters(self) -> Recipe:
         return {}
 
-    def rank(self, folder: Path) -> list[Ranking]:
+    def ranked(self, folder: Path) -> list[Ranking]:
         return [rankings[0][: self.settings.k] for rankings in self.input_rankings(least=1)]
 
 

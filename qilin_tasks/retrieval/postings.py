@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Batch, Corpus
 from qilin_tasks.retrieval.term_scan import Occurrences, Scanner, scanner
-from qilin_tasks.retrieval.workspace import write_whole
 
 BLOCK = 65_536
 """Documents in a block, at most: positions within it are kept in two bytes."""

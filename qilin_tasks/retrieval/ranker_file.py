@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.mrrank import RankNet
 from qilin_tasks.retrieval.routing import Router
-from qilin_tasks.retrieval.workspace import write_whole
 
 KINDS: dict[str, type[RankNet | Router]] = {"mrrank": RankNet, "routing": Router}
 

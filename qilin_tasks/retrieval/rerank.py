@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
 from qilin_tasks.retrieval.fusion import by_score
-from qilin_tasks.retrieval.workspace import write_whole
+from qilin_tasks.text.tokens import is_blank
 
 PIECE = 64
 """Queries scored and saved at a time."""
@@ -37,6 +40,7 @@ class CrossEncoderScorer:
             self._model = CrossEncoder(model, device=found[0], max_length=max_length)
         except (ImportError, OSError, ValueError) as error:
             raise _failed(model, error) from error
+        _check_head(model)
         if self._model.num_labels != 1:
             raise DataError(f"model {model!r} has {self._model.num_labels} outputs; re-ranking needs one")
         # One process for each GPU (sentence-transformers 6).
@@ -47,6 +51,25 @@ class CrossEncoderScorer:
 
     def score(self, pairs: Sequence[tuple[str, str]]) -> Any:
         return self._model.predict(list(pairs), batch_size=self._batch_size, show_progress_bar=False, **self._several)
+
+
+def _check_head(model: str) -> None:
+    """DataError where the checkpoint lacks weights, as an encoder lacks those of a classifier's head.
+
+    transformers fills them with random numbers: each run would give another order.
+    """
+    from transformers import AutoModelForSequenceClassification
+
+    try:
+        _, info = AutoModelForSequenceClassification.from_pretrained(model, output_loading_info=True)
+    except (OSError, ValueError) as error:
+        raise _failed(model, error) from error
+    missing = sorted(info["missing_keys"]) + sorted(str(key[0]) for key in info["mismatched_keys"])
+    if missing:
+        raise DataError(
+            f"model {model!r} is no trained cross-encoder: weights are missing for {', '.join(missing[:4])}; give one "
+            "that was trained to score pairs (BertForSequenceClassification with one output)"
+        )
 
 
 def rerank(
@@ -85,10 +108,21 @@ def rerank(
                 # One pass over the corpus serves all pieces.
                 held = texts({identifier for rest in pieces[number:] for _, ids in rest for identifier in ids})
             pairs = [(query, held[identifier]) for query, ids in piece for identifier in ids]
-            scores = np.asarray(scorer.score(pairs) if pairs else [], dtype=np.float64)
-            if not np.isfinite(scores).all():
-                raise DataError(f"{scorer.signature}: scores that are no numbers in piece {number} of {PIECE} queries")
+            scores = _scores(scorer, pairs, where=f"piece {number} of {PIECE} queries")
             write_whole(path, lambda file, scores=scores: np.save(file, scores))  # type: ignore[misc]
         values = iter(scores.tolist())
-        reranked += [by_score({identifier: next(values) for identifier in ids}, k=k) for _, ids in piece]
+        for _, ids in piece:
+            scored = {identifier: next(values) for identifier in ids}
+            reranked.append(by_score({name: value for name, value in scored.items() if value > -math.inf}, k=k))
     return reranked
+
+
+def _scores(scorer: PairScorer, pairs: Sequence[tuple[str, str]], *, where: str) -> NDArray[np.float64]:
+    """One score a pair, minus infinity where either text is blank: that finds nothing."""
+    asked = np.array([not (is_blank(query) or is_blank(text)) for query, text in pairs], dtype=np.bool_)
+    scores = np.full(len(pairs), -np.inf)
+    if asked.any():
+        scores[asked] = scorer.score([pair for pair, wanted in zip(pairs, asked, strict=True) if wanted])
+        if not np.isfinite(scores[asked]).all():
+            raise DataError(f"{scorer.signature}: scores that are no numbers in {where}")
+    return scores

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.retrieval.workspace import write_whole
+from qilin_tasks.files import write_whole
 
 FORMAT = 1
 _KEY = b"qilin_tasks.recipe"

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Corpus, check_distinct
 from qilin_tasks.retrieval.encoders import Encoder
-from qilin_tasks.retrieval.workspace import write_whole
+from qilin_tasks.text.tokens import is_blank
 
 CHUNK = 8_192
 """Documents encoded and saved at a time; texts of one chunk are batched by length."""
@@ -22,7 +23,10 @@ CHUNK = 8_192
 
 @dataclass(frozen=True)
 class VectorFile:
-    """`vectors` is float16 of shape (documents, dimension), memory-mapped; `ids` has one id a document."""
+    """`vectors` is float16 of shape (documents, dimension), memory-mapped; `ids` has one id a document.
+
+    A document without text has a vector of NaN: no search finds it.
+    """
 
     ids: NDArray[Any]
     vectors: NDArray[np.float16]
@@ -48,11 +52,13 @@ def encode_corpus(corpus: Corpus, encoder: Encoder, folder: Path, *, progress: b
         ) as bar:
             batches = corpus.batches(CHUNK, start=done * CHUNK)
             for number, (path, batch) in enumerate(zip(chunks[done:], batches, strict=False), start=done):
-                encoded = encoder.encode(batch.texts.tolist())
+                texts = batch.texts.tolist()
+                encoded = encoder.encode(texts)
                 if not np.isfinite(encoded).all() or np.abs(encoded).max(initial=0) > np.finfo(np.float16).max:
                     raise DataError(
                         f"{encoder.signature}: vectors that float16 can't hold, near document {batch.ids[0]}"
                     )
+                encoded[[is_blank(text) for text in texts]] = np.nan
                 stored[number * CHUNK : number * CHUNK + len(encoded)] = encoded
                 stored.flush()
                 write_whole(path, lambda file, ids=batch.ids: np.save(file, ids))  # type: ignore[misc]
@@ -88,7 +94,7 @@ def _check_header(folder: Path, corpus: Corpus, encoder: Encoder) -> None:
         "dimension": encoder.dimension,
         "corpus": corpus.fingerprint,
         "count": corpus.count,
-        "dtype": "float16",
+        "dtype": "float16, NaN without text",
     }
     path = folder / "header.json"
     if not path.exists():

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import write_whole
 
 HUB_ID = "google-research-datasets/natural_questions"
 SPLITS = {"validation": 7_830, "train": 307_373}
@@ -37,13 +39,11 @@ def convert_nq(
     done = _resume(part, stream)
     rows = _copy(stream, part, done=done, total=total or SPLITS.get(split), progress=progress)
     articles = []
-    for line in part.read_text(encoding="utf-8").splitlines():
+    for line in part.read_text(encoding="utf-8").rstrip("\n").split("\n"):
         articles.extend(json.loads(line)["articles"])
     if not articles:
         raise DataError(f"{HUB_ID} ({split}): none of {rows} examples has one short answer inside a <P> paragraph")
-    temporary = destination.with_name(destination.name + ".tmp")
-    temporary.write_text(json.dumps({"version": f"nq-{split}", "data": articles}, ensure_ascii=False), encoding="utf-8")
-    temporary.replace(destination)
+    write_whole(destination, json.dumps({"version": f"nq-{split}", "data": articles}, ensure_ascii=False))
     part.unlink()
     return destination
 
@@ -74,9 +74,7 @@ def _resume(part: Path, stream: Any) -> int:
             break
         kept.append(line)
         state, rows = record["state"], record["rows"]
-    temporary = part.with_name(part.name + ".tmp")
-    temporary.write_bytes(b"".join(kept))
-    temporary.replace(part)
+    write_whole(part, lambda file: file.writelines(kept))
     if state is not None:
         stream.load_state_dict(state)
     return rows
@@ -115,38 +113,30 @@ def _copy(stream: Any, part: Path, *, done: int, total: int | None, progress: bo
 def example_to_article(row: Mapping[str, Any]) -> dict[str, Any] | None:
     """One example as a SQuAD article, or None where it isn't used.
 
-    Used are annotations with exactly one short answer and a long answer whose HTML block is `<P>` (ReQA,
-    arXiv 1907.04780); the paragraph is the long answer without HTML tokens. Of several such annotations the first
-    one's paragraph counts, with the answers of all that chose it.
+    Only the first annotation counts: it must have exactly one short answer and a long answer whose HTML block is `<P>`
+    (ReQA, arXiv 1907.04780). The paragraph is the long answer without HTML tokens.
     """
     tokens = _tokens(row["document"])
-    chosen: tuple[int, int] | None = None
-    answers: list[dict[str, Any]] = []
-    paragraph = ""
-    for long_answer, short_answers in _annotations(row["annotations"]):
-        span = (int(long_answer["start_token"]), int(long_answer["end_token"]))
-        starts, ends = list(short_answers["start_token"]), list(short_answers["end_token"])
-        if len(starts) != 1 or not 0 <= span[0] < span[1] <= len(tokens) or tokens[span[0]][0].upper() != "<P>":
-            continue
-        if chosen is None:
-            paragraph, offsets = _detokenise(tokens, *span)
-        elif span != chosen:
-            continue
-        begin, end = int(starts[0]), int(ends[0])
-        inside = [offsets[n] for n in range(begin, end) if n in offsets]
-        if not inside or not span[0] <= begin < end <= span[1]:
-            continue
-        chosen = span
-        answer = {"text": paragraph[inside[0][0] : inside[-1][1]], "answer_start": inside[0][0]}
-        if answer not in answers:
-            answers.append(answer)
-    if chosen is None:
+    annotations = _annotations(row["annotations"])
+    if not annotations:
         return None
-    question = {"id": str(row["id"]), "question": row["question"]["text"].strip(), "answers": answers}
+    long_answer, short_answers = annotations[0]
+    first, last = int(long_answer["start_token"]), int(long_answer["end_token"])
+    starts, ends = list(short_answers["start_token"]), list(short_answers["end_token"])
+    if len(starts) != 1 or not 0 <= first < last <= len(tokens) or tokens[first][0].upper() != "<P>":
+        return None
+    begin, end = int(starts[0]), int(ends[0])
+    paragraph, offsets = _detokenise(tokens, first, last, page=row["document"].get("html"))
+    inside = [offsets[n] for n in range(begin, end) if n in offsets]
+    if not inside or not first <= begin < end <= last:
+        return None
+    answer = {"text": paragraph[inside[0][0] : inside[-1][1]], "answer_start": inside[0][0]}
+    question = {"id": str(row["id"]), "question": row["question"]["text"].strip(), "answers": [answer]}
     title = str(row["document"].get("title") or "")
     return {"title": title, "paragraphs": [{"context": paragraph, "qas": [question]}]}
 
 
+_TAG = re.compile(rb"<[^<>]*>")
 Token = tuple[str, bool, int, int]
 
 
@@ -164,18 +154,25 @@ def _annotations(annotations: Any) -> list[tuple[Mapping[str, Any], Mapping[str,
     return [(annotation["long_answer"], annotation["short_answers"]) for annotation in annotations]
 
 
-def _detokenise(tokens: Sequence[Token], begin: int, end: int) -> tuple[str, dict[int, tuple[int, int]]]:
+def _detokenise(
+    tokens: Sequence[Token], begin: int, end: int, *, page: str | None
+) -> tuple[str, dict[int, tuple[int, int]]]:
     """The text of a token range without its HTML tokens, and where each token stands in it.
 
-    Two tokens are joined without a space where the page has nothing between them but tags.
+    Two tokens are joined without a space where the page has nothing between them but tags, which the token list may
+    lack: then the page itself tells. `H<sub>2</sub>O` gives `H2O`.
     """
+    markup = page.encode("utf-8", "surrogatepass") if page else b""
     text = ""
     offsets: dict[int, tuple[int, int]] = {}
     previous_end: int | None = None
     for number in range(begin, end):
         token, is_html, start_byte, end_byte = tokens[number]
-        if previous_end is not None and start_byte > previous_end and text and not text.endswith(" "):
-            text += " "
+        apart = previous_end is not None and start_byte > previous_end
+        if apart and text and not text.endswith(" "):
+            between = markup[previous_end:start_byte]
+            if not between or _TAG.sub(b"", between):
+                text += " "
         previous_end = end_byte
         if not is_html:
             offsets[number] = (len(text), len(text) + len(token))

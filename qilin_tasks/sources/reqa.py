@@ -19,7 +19,10 @@ SAMPLE = Path(__file__).resolve().parents[1] / "data" / "reqa_sample"
 
 @dataclass(frozen=True)
 class ReQASet:
-    """One set: its language, its place on the hub, and the public file (or BEIR folder) names it has locally."""
+    """One set: its language, its place on the hub, and the public file (or BEIR folder) names it has locally.
+
+    A user's own set has a `path` instead.
+    """
 
     language: str
     hub: str
@@ -27,6 +30,7 @@ class ReQASet:
     files: tuple[str, ...]
     config: str | None = None
     beir: bool = False
+    path: str | None = None
 
 
 SETS: dict[str, ReQASet] = {
@@ -45,21 +49,61 @@ SETS: dict[str, ReQASet] = {
 SUBFOLDERS = ("", "squad", "nq", "iapp", "xquad", "mteb", "beir")
 
 
+def custom_set(path: str, *, language: str) -> ReQASet:
+    """A user's own set: a SQuAD-format file, a folder that holds one, or a folder in BEIR format."""
+    folder = Path(path).expanduser()
+    beir = any((folder / f"corpus.jsonl{suffix}").is_file() for suffix in ("", ".gz"))
+    split = "test"
+    if beir and not any((folder / "qrels" / f"test.tsv{suffix}").is_file() for suffix in ("", ".gz")):
+        splits = sorted({file.name.split(".")[0] for file in (folder / "qrels").glob("*.tsv*")})
+        if len(splits) != 1:
+            raise DataError(f"{folder}: no qrels/test.tsv, and {', '.join(splits) or 'no other split'} in its place")
+        split = splits[0]
+    return ReQASet(language, hub="", split=split, files=(), beir=beir, path=str(folder))
+
+
+def _custom_file(path: Path) -> Path:
+    if path.is_file():
+        return path
+    if not path.is_dir():
+        raise DataError(f"path {str(path)!r}: no such file or folder; give a SQuAD-format file or a BEIR folder")
+    files = sorted(file for file in path.iterdir() if file.name.removesuffix(".gz").endswith((".json", ".jsonl")))
+    if len(files) != 1:
+        names = ", ".join(file.name for file in files[:5]) or "none"
+        raise DataError(
+            f"path {str(path)!r}: must hold one SQuAD-format file (.json or .jsonl; here: {names}) or a corpus.jsonl "
+            "with queries.jsonl and qrels/test.tsv; name the file itself"
+        )
+    return files[0]
+
+
 def data_spec(spec: str | None = None) -> str:
     """What REQA_DATA says: `hub` (the default), `sample`, or a folder."""
     return spec or os.environ.get("REQA_DATA") or "hub"
 
 
 def read_set(
-    name: str, *, spec: str | None = None, revision: str | None = None, limit: int | None = None, seed: int = 0
+    name: str,
+    *,
+    chosen: ReQASet | None = None,
+    spec: str | None = None,
+    revision: str | None = None,
+    limit: int | None = None,
+    seed: int = 0,
 ) -> list[Paragraph] | RetrievalSet:
     """The paragraphs of a SQuAD-format set, or a BEIR-format set (`limit`, `seed`: see beir.assemble).
 
     Raises SettingError for an unknown name, DataError where the set can't be found or read.
     """
-    if name not in SETS:
-        raise unknown("ReQA set", name, SETS)
-    chosen = SETS[name]
+    if chosen is None:
+        if name not in SETS:
+            raise unknown("ReQA set", name, SETS)
+        chosen = SETS[name]
+    if chosen.path is not None:
+        own = Path(chosen.path)
+        return (
+            read_beir(own, split=chosen.split, limit=limit, seed=seed) if chosen.beir else read_squad(_custom_file(own))
+        )
     place = data_spec(spec)
     if place == "hub":
         return _from_hub(name, chosen, revision=revision, limit=limit, seed=seed)

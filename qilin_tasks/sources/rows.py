@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -56,6 +57,10 @@ def _strings(value: Any) -> tuple[str, ...]:
     return tuple(str(item) for item in values.as_list(value))
 
 
+def _is_null(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
 CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "any": lambda value: value,
     "id": values.as_int,
@@ -63,6 +68,8 @@ CONVERTERS: Mapping[str, Callable[[Any], Any]] = {
     "text": _text,
     "texts": _strings,
     "ids": lambda value: [values.as_int(item) for item in values.as_list(value)],
+    # A citation that is null names no note: -1, as the release writes it elsewhere.
+    "cited": lambda value: [-1 if _is_null(item) else values.as_int(item) for item in values.as_list(value)],
     "pairs": lambda value: [pair(item) for item in values.as_list(value)],
     "details": lambda value: [detail(item) for item in values.as_list(value)],
 }

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.files import replacing
 
 _QUERY = ("qid", "query_id", "query-id", "query_idx")
 _CANDIDATE = ("pid", "doc_id", "docid", "corpus-id", "note_idx")
@@ -79,15 +80,10 @@ def write_run(
     """Write (query, [(candidate, score), best first]) as a TREC run, whole or not at all; gzipped for `.gz`."""
     path = Path(path)
     label = "_".join(name.split()) or "run"
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with _open(unfinished, "wt", gzipped=path.suffix == ".gz") as file:
-            for query, ranking in rankings:
-                for rank, (candidate, score) in enumerate(ranking, start=1):
-                    file.write(f"{query} Q0 {candidate} {rank} {score!r} {label}\n")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with replacing(path) as [unfinished], _open(unfinished, "wt", gzipped=path.suffix == ".gz") as file:
+        for query, ranking in rankings:
+            for rank, (candidate, score) in enumerate(ranking, start=1):
+                file.write(f"{query} Q0 {candidate} {rank} {score!r} {label}\n")
 
 
 def _rows(

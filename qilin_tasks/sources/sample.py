@@ -55,8 +55,8 @@ def sample_folder() -> Path:
         try:
             root.mkdir(parents=True, exist_ok=True, mode=0o700)
             return _materialise(root, name)
-        except OSError as error:
-            refusals.append(f"{root} ({error.strerror or error})")
+        except (OSError, DataError) as error:
+            refusals.append(f"{root} ({getattr(error, 'strerror', None) or error})")
     raise DataError(
         f"the sample can't be written: {'; '.join(refusals)}. Set QILIN_TASKS_CACHE to a folder that can be written."
     )

@@ -59,7 +59,7 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
     "dqa": {
         **_SEARCH,
         "dqa_output": _TEXT,
-        "ref_note_idx_list": _IDS,
+        "ref_note_idx_list": Column("cited"),
         "is_like_clk": _NUMBER,
         "is_onebox_trace_clk": _NUMBER,
         "is_content_clk": _NUMBER,
@@ -154,10 +154,11 @@ KINDS: Mapping[str, tuple[str, Callable[[Any, Column], bool]]] = {
     "text": ("text", _is_text),
     "texts": ("lists of text, or JSON text", _lists_of(_is_text)),
     "ids": ("lists of integers, or JSON text", _lists_of(_is_number)),
+    "cited": ("lists of integers, or JSON text", _lists_of(_is_number)),
     "pairs": ("lists of [note_idx, score], or JSON text", _lists_of(_lists_of(_is_number))),
     "details": ("lists of structs, or JSON text", _lists_of(_has_fields)),
 }
-NESTED = frozenset({"texts", "ids", "pairs", "details"})
+NESTED = frozenset({"texts", "ids", "cited", "pairs", "details"})
 
 
 def accepts(column: Column, dtype: Any, *, from_text: bool = False) -> bool:

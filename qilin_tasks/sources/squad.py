@@ -88,6 +88,9 @@ def paragraphs_of_json(content: Any, *, where: str) -> list[Paragraph]:
                 key = check.id(check.field(qa, "id", (str, int), spot), spot)
                 spot = f"{spot} (id {key!r})"
                 question = check.question(check.field(qa, "question", str, spot), spot)
+                if qa.get("is_impossible"):
+                    # SQuAD 2.0: its plausible answers are none.
+                    continue
                 answers = [
                     Answer(
                         check.field(answer, "text", str, f"{spot}.answers[{n}]"),
@@ -115,6 +118,8 @@ def paragraphs_of_rows(rows: Iterable[Mapping[str, Any]], *, where: str) -> list
         at = f"{at} ({id_name} {key!r})"
         text = check.paragraph(check.field(row, "context", str, at), at)
         question = check.question(check.field(row, "question", str, at), at)
+        if row.get("is_impossible"):
+            continue
         answers = check.field(row, "answers", dict, at)
         texts = check.field(answers, "text", list, f"{at}.answers")
         starts = check.field(answers, "answer_start", list, f"{at}.answers")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from functools import cache, lru_cache
 from itertools import pairwise
 
 from qilin_tasks.errors import DependencyError, unknown
+from qilin_tasks.text.languages import LANGUAGES
 from qilin_tasks.text.standard_tokenizer import standard_tokens
 from qilin_tasks.text.stop_words import CJK_STOP_WORDS, ENGLISH_STOP_WORDS, THAI_STOP_WORDS
 
@@ -19,6 +22,10 @@ _VOICED = dict(
     zip("ウカキクケコサシスセソタチツテトハヒフヘホヽ", "ヴガギグゲゴザジズゼゾダヂヅデドバビブベボヾ", strict=True)
 )
 _SEMI_VOICED = dict(zip("ハヒフヘホ", "パピプペポ", strict=True))
+
+
+# PyThaiNLP's rejoining of numbers is quadratic in a run of digits.
+_LONG_NUMBER = re.compile(r"(\d{300,})")
 
 
 class _SimpleLower(dict[int, int]):
@@ -70,17 +77,19 @@ def analyze_zh(text: str) -> list[str]:
     whole, width and case folded, English stop words left out; a CJK character that stands alone is a term.
     """
     terms: list[str] = []
-    run, run_end = "", -1
+    run: list[str] = []
+    run_end = -1
     for start, end, is_cjk in standard_tokens(text, single=False):
         if run and (not is_cjk or start != run_end):
-            terms.extend(_bigrams(run))
-            run = ""
+            terms.extend(_bigrams("".join(run)))
+            run.clear()
         folded = lower_case(fold_width(text[start:end]))
         if is_cjk:
-            run, run_end = run + folded, end
+            run.append(folded)
+            run_end = end
         else:
             terms.append(folded)
-    terms.extend(_bigrams(run))
+    terms.extend(_bigrams("".join(run)))
     return [term for term in terms if term not in CJK_STOP_WORDS]
 
 
@@ -118,7 +127,13 @@ def _thai_segmenter() -> Callable[[str], list[str]]:
         raise DependencyError(
             "language 'th' needs the package pythainlp: pip install 'qilin-tasks[retrieval]'"
         ) from error
-    return lambda text: list(word_tokenize(text, engine="newmm", keep_whitespace=False))
+    return lambda text: [
+        word
+        for piece in _LONG_NUMBER.split(text)
+        for word in (
+            [piece] if _LONG_NUMBER.fullmatch(piece) else word_tokenize(piece, engine="newmm", keep_whitespace=False)
+        )
+    ]
 
 
 def analyze_th(text: str) -> list[str]:
@@ -129,17 +144,31 @@ def analyze_th(text: str) -> list[str]:
     for segment in _thai_segmenter()(text):
         for start, end, _ in standard_tokens(segment):
             lowered = lower_case(segment[start:end])
-            word = "".join(str(int(mark)) if mark.isdecimal() else mark for mark in lowered)
+            word = lowered
+            if not (lowered.isascii() or lowered.isalpha()):
+                word = "".join(str(int(mark)) if mark.isdecimal() else mark for mark in lowered)
             if word not in THAI_STOP_WORDS:
                 terms.append(word)
     return terms
 
 
-ANALYZERS: dict[str, Analyzer] = {"zh": analyze_zh, "en": analyze_en, "th": analyze_th}
+def analyze_words(text: str) -> list[str]:
+    """Terms of Lucene's StandardAnalyzer without stop words: words of UAX 29 in compatibility form and lower case."""
+    folded = unicodedata.normalize("NFKC", text)
+    return [lower_case(folded[start:end]) for start, end, _ in standard_tokens(folded)]
+
+
+#: Lucene's CJKAnalyzer serves Chinese, Japanese and Korean; languages without an analyzer of their own get words.
+ANALYZERS: dict[str, Analyzer] = {
+    **dict.fromkeys(LANGUAGES, analyze_words),
+    **dict.fromkeys(("ja", "ko", "zh"), analyze_zh),
+    "en": analyze_en,
+    "th": analyze_th,
+}
 
 
 def analyzer(language: str) -> Analyzer:
-    """The function from text to terms (with repeats, in order) for `zh`, `en` or `th`; SettingError for others."""
+    """The function from text to terms (with repeats, in order) for a language; SettingError for others."""
     try:
         return ANALYZERS[language]
     except KeyError:

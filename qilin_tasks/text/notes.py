@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import regex
 
 from qilin_tasks.text.tokens import clean
 
@@ -16,7 +17,7 @@ ELLIPSIS = "…"
 _HASHTAG = re.compile(r"#([^#\[\]\n]{1,60})\[话题\]#?")
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
-_NO_CUT_BEFORE = ("Mn", "Me", "Cf", "Sk")
+_CLUSTER = regex.compile(r"\X")
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,24 @@ def plain(text: str | None) -> str:
     return _LINES.sub("\n", _BLANKS.sub(" ", text)).strip()
 
 
+def one_line(text: str) -> str:
+    """The text with every run of white space as one blank."""
+    return " ".join(text.split())
+
+
 def trim(text: str, budget: int) -> str:
     """`text` in at most `budget` characters, the last of them an ellipsis where something was cut.
 
-    The cut falls before a base character, so that no emoji sequence or accented letter is broken.
+    The cut falls between grapheme clusters (UAX 29), so that no emoji sequence, flag, syllable or accented letter is
+    broken. Time is linear in the budget and the cluster at the cut.
     """
     if len(text) <= budget:
         return text
-    end = max(budget - len(ELLIPSIS), 0)
-    while end > 0 and (unicodedata.category(text[end]) in _NO_CUT_BEFORE or text[end - 1] == "\u200d"):
-        end -= 1
+    limit, end = max(budget - len(ELLIPSIS), 0), 0
+    for cluster in _CLUSTER.finditer(text):
+        if cluster.end() > limit:
+            break
+        end = cluster.end()
     return (text[:end].rstrip() + ELLIPSIS)[:budget]
 
 

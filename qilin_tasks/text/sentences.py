@@ -1,4 +1,7 @@
-"""Sentence boundaries for English, Chinese and Thai behind one function, as spans over the untouched text."""
+"""Sentence boundaries behind one function, as spans over the untouched text.
+
+English, Chinese and Thai have rules of their own here, the other languages those of `sentence_rules`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from collections.abc import Callable, Iterator
 
 from qilin_tasks.errors import unknown
+from qilin_tasks.text.languages import LANGUAGES
+from qilin_tasks.text.sentence_rules import rule_cuts
 
 Span = tuple[int, int]
 
@@ -49,7 +54,8 @@ _OPENERS = frozenset(
     )
 )
 _CLOSERS = "\"'”’»)]}」』）】》〉〕"
-_END = re.compile(rf"(?:[.!?…]+[{re.escape(_CLOSERS)}]*(?:\[[^\[\]\n]{{1,30}}\])*(?=\s)|\n\s*\n)")
+_END = re.compile(rf"[.!?…]+[{re.escape(_CLOSERS)}]*|\n\s*\n")
+_REFERENCES = re.compile(r"(?:\[[^\[\]\n]{1,30}\]){0,20}(?=\s)")
 _LAST_WORD = re.compile(r"[^\s(\[{\"“‘—–/]*$")
 _FIRST_WORD = re.compile(r"[\s\"'“‘«(\[—–]*(\w+)?(\.?)")
 
@@ -59,8 +65,10 @@ def _english_cuts(text: str) -> Iterator[int]:
         mark = match.group()
         if mark.isspace():
             yield match.start()
-        elif _ends_english(text, mark, start=match.start(), end=match.end()):
-            yield match.end()
+        elif after := _REFERENCES.match(text, match.end()):
+            mark = text[match.start() : after.end()]
+            if _ends_english(text, mark, start=match.start(), end=after.end()):
+                yield after.end()
 
 
 def _ends_english(text: str, mark: str, *, start: int, end: int) -> bool:
@@ -112,6 +120,7 @@ def _chinese_cuts(text: str) -> Iterator[int]:
 _TH_LONG = 70
 _TH_LONG_BEFORE_OPENER = 45
 _TH_NAME = 10
+_TH_LOOK = 100
 _TH_OPENERS = _words(
     """
     นอกจาก อย่างไรก็ตาม อย่างไรก็ดี ดังนั้น ต่อมา หลังจาก ทั้งนี้ แม้ว่า อีกทั้ง เนื่องจาก เมื่อ ในปี
@@ -133,26 +142,29 @@ _TH_WANTS_MORE = _words(
     """
 )
 _TH_SPACE = re.compile(r"\s+")
+_TH_BRACKET = re.compile(r"[(\[“{)\]”}]")
 _TH_LETTER = re.compile(r"[\u0e01-\u0e4e]")
 _TH_MARK = re.compile(rf"[^\s.]{{5,}}\.[{re.escape(_CLOSERS)}]*$|[!?…][{re.escape(_CLOSERS)}]*$")
 
 
 def _thai_cuts(text: str) -> Iterator[int]:
-    begin = 0
+    begin = len(text) - len(text.lstrip())
     depth = 0
     scanned = 0
     for match in _TH_SPACE.finditer(text):
-        for character in text[scanned : match.start()]:
-            depth += (character in "([“{") - (character in ")]”}")
+        for bracket in _TH_BRACKET.findall(text, scanned, match.start()):
+            depth += 1 if bracket in "([“{" else -1
         depth = max(depth, 0)
         scanned = match.end()
-        before, rest = text[begin : match.start()], text[match.end() : match.end() + 60]
-        if "\n" in match.group() or (depth == 0 and _ends_thai(before.strip(), rest)):
+        length = match.start() - begin
+        before, rest = text[match.start() - min(length, _TH_LOOK) : match.start()], text[match.end() : match.end() + 60]
+        if "\n" in match.group() or (depth == 0 and _ends_thai(before, rest, length=length)):
             yield match.start()
             begin, depth = match.end(), 0
 
 
-def _ends_thai(before: str, rest: str) -> bool:
+def _ends_thai(before: str, rest: str, *, length: int) -> bool:
+    """`before` is the end of the sentence so far, which has `length` characters."""
     if not before or not rest:
         return False
     if _TH_MARK.search(before[-40:]):
@@ -160,26 +172,33 @@ def _ends_thai(before: str, rest: str) -> bool:
     if not _TH_LETTER.match(rest) or rest.startswith(_TH_GOES_ON) or before.endswith(_TH_WANTS_MORE):
         return False
     if rest.startswith(_TH_OPENERS):
-        return len(before) >= _TH_LONG_BEFORE_OPENER
+        return length >= _TH_LONG_BEFORE_OPENER
     shortest = min(len(before.split()[-1]), len(rest.split()[0]))
-    return len(before) >= _TH_LONG and shortest >= _TH_NAME
+    return length >= _TH_LONG and shortest >= _TH_NAME
 
 
-_CUTS: dict[str, Callable[[str], Iterator[int]]] = {"en": _english_cuts, "th": _thai_cuts, "zh": _chinese_cuts}
+_CUTS: dict[str, Callable[[str], Iterator[int]]] = {
+    "en": _english_cuts,
+    "ja": _chinese_cuts,
+    "th": _thai_cuts,
+    "zh": _chinese_cuts,
+}
 
 
 def sentence_spans(text: str, *, language: str) -> list[Span]:
     """The sentences of a text as `(start, end)` character offsets, in order, without the white space around them.
 
-    language: en, zh or th. Spans never overlap and together hold every character that isn't white space; a text
+    language: one of LANGUAGES. Spans never overlap and together hold every character that isn't white space; a text
     without any gives []. Raises SettingError for another language. Measured against the official boundaries of
     XQuAD-en in lm_eval_tasks/reqa/README.md.
     """
-    if language not in _CUTS:
-        raise unknown("language", language, _CUTS)
+    if language not in LANGUAGES:
+        raise unknown("language", language, LANGUAGES)
+    own = _CUTS.get(language)
+    cuts = own(text) if own is not None else rule_cuts(text, language=language)
     spans = []
     begin = 0
-    for cut in [*_CUTS[language](text), len(text)]:
+    for cut in [*cuts, len(text)]:
         piece = text[begin:cut]
         inner = piece.strip()
         if inner:

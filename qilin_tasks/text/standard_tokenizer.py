@@ -10,6 +10,12 @@ from typing import Any
 MAX_TOKEN_LENGTH = 255
 """Longest token in UTF-16 units; Lucene cuts longer ones there and goes on behind the cut."""
 
+# How far the grammar looks while a longer token is cut up: seeing all that is left each time would be quadratic. What
+# ends within the margin before the window's end is looked at again from its start.
+_WINDOW, _MARGIN = 4_096, 64
+# Classes of which a word has at least one.
+_WORD_CLASSES = "KNLGW"
+
 CLASSES: dict[str, str] = {
     "M": r"[\U0001F3FB-\U0001F3FF]",
     "Z": r"\u200D",
@@ -80,6 +86,8 @@ def _grammar() -> re.Pattern[str]:
     return re.compile(
         # Most words of most texts, found without the rest of the grammar.
         "L+(?![^ ])|(?P<run>HH+(?![xZVvks]))"
+        # Underscores and joiners that lead to nothing, at once: each of them would look at all the others.
+        f"|(?P<nothing>(?:{join})*U(?!{extend}[{_WORD_CLASSES}U])|Z+(?![ZBEM]))"
         f"|(?P<cjk>(?:{katakana})+(?![KUxZVvks])|(?:G{extend})+(?![GLWNUxZVvks]|[:.']{extend}[LGW])|H{extend})"
         f"|{word}|(?:[Ss]{extend})+|{emoji}|#{unselected}V?k{unselected}|(?:R{extend}){{2}}"
     )
@@ -98,6 +106,19 @@ def _cut(text: str, start: int, end: int) -> int:
     return end
 
 
+# South East Asian marks between underscores: tokens of their own where no word holds them.
+_MARKS = re.compile("s[xZVvks]*")
+
+
+def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    while start < end:
+        cut = _cut(text, start, end)
+        yield start, cut, False
+        start = cut
+        while start < end and class_letters(text[start]) not in "sS":
+            start += 1
+
+
 def _single(start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     return ((position, position + 1, True) for position in range(start, end))
 
@@ -109,17 +130,32 @@ def standard_tokens(text: str, *, single: bool = True) -> Iterator[tuple[int, in
     `single=False` ideographs in a row come as one range, as quick callers that join them anyway like it.
     """
     classes = class_letters(text)
-    position = 0
+    # `until`: the end of the longest token that is being cut up; `last_letter`: where it stops being more than joiners.
+    position = until = last_letter = 0
     while position < len(text):
-        for match in _GRAMMAR.finditer(classes, position):
+        limit = position + _WINDOW if until - position > _WINDOW else len(text)
+        for match in _GRAMMAR.finditer(classes, position, limit):
             start, end = match.span()
+            is_cjk = match.lastgroup in ("run", "cjk")
+            at_limit = limit < len(text) and end > limit - _MARGIN
+            if match.lastgroup == "nothing" and not (at_limit and start < last_letter):
+                for marks in _MARKS.finditer(classes, start, end):
+                    yield from _pieces(text, *marks.span())
+                continue
             if match.lastgroup == "run":
                 yield from _single(start, end) if single else [(start, end, True)]
                 continue
             if end - start > MAX_TOKEN_LENGTH // 2 and (cut := _cut(text, start, end)) < end:
-                yield start, cut, match.lastgroup is not None
+                yield start, cut, is_cjk
+                if end > until:
+                    until, last_letter = end, max(classes.rfind(letter, start, end) for letter in _WORD_CLASSES)
                 position = cut
                 break
-            yield start, end, match.lastgroup is not None
+            if at_limit:
+                position = start
+                break
+            yield start, end, is_cjk
         else:
-            return
+            if limit == len(text):
+                return
+            position = limit - _MARGIN

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-import warnings
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 import regex
+
+from qilin_tasks.text.chinese_words import chinese_words
 
 Tokenizer = Callable[[str], list[str]]
 
@@ -56,6 +56,11 @@ def clean(text: str | None) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
+
+
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to read: no letter, digit, punctuation or symbol."""
+    return not any(unicodedata.category(character)[0] in "LNPS" for character in text)
 
 
 def normalize(text: str | None) -> str:
@@ -149,24 +154,7 @@ def tokenize_jieba(text: str | None) -> list[str]:
 
     jieba cuts only Chinese, ASCII letters and digits into words; other scripts come out a character at a time.
     """
-    return [token for token in _jieba().cut(normalize(text), HMM=True) if _WORD_CHARACTER.search(token)]
-
-
-@lru_cache(maxsize=1)
-def _jieba() -> Any:
-    """A jieba of our own, read straight from its dictionary.
-
-    Its usual way of loading logs to stderr and trusts a cache file in the shared temporary folder, and the
-    module-wide instance takes words that other code adds: both could change scores.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import jieba
-
-    cutter = jieba.Tokenizer()
-    cutter.FREQ, cutter.total = cutter.gen_pfdict(cutter.get_dict_file())
-    cutter.initialized = True
-    return cutter
+    return [token for token in chinese_words(normalize(text)) if _WORD_CHARACTER.search(token)]
 
 
 TOKENIZERS: dict[str, Tokenizer] = {"char": tokenize_chars, "jieba": tokenize_jieba}

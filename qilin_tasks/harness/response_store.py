@@ -1,0 +1,271 @@
+"""Responses on disk: one SQLite file for a model and a task, written as they come, refused to any other model.
+
+Every row carries a checksum over the model's identity, the request and the response: what doesn't hold is never served.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import sqlite3
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Self
+
+from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.files import replacing
+
+FORMAT = 2
+PAGE = 4096
+_TABLES = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
+    "CREATE TABLE responses (key TEXT PRIMARY KEY, value TEXT, checksum TEXT) WITHOUT ROWID",
+)
+#: What SQLite says of a file that it can't use for a reason other than damage.
+_NO_DAMAGE = ("database is locked", "unable to open", "readonly", "disk is full", "disk I/O error")
+# SQLite takes at most 999 variables in a statement in its oldest builds.
+_QUERY_SIZE = 900
+
+
+def _plain(value: Any) -> Any:
+    """What JSON has no word for, as something that depends on the content alone: images and bytes by their hash."""
+    if isinstance(value, (bytes, bytearray)):
+        return {"bytes": hashlib.sha256(bytes(value)).hexdigest()}
+    if hasattr(value, "tobytes") and hasattr(value, "mode"):
+        return {"image": [value.mode, list(value.size), hashlib.sha256(value.tobytes()).hexdigest()]}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    raise TypeError(f"a request holds {type(value).__name__}, whose content can't be told apart from another's")
+
+
+def request_key(kind: str, arguments: Sequence[Any]) -> str:
+    """SHA-256 of a request: its type, its text, images and every generation setting (their order does not matter)."""
+    text = json.dumps([kind, *arguments], default=_plain, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def request_keys(kind: str, requests: Iterable[Sequence[Any]]) -> list[str]:
+    """Keys of a batch: repeats of the same request are told apart by their count, so that each keeps its own sample."""
+    seen: Counter[str] = Counter()
+    keys = []
+    for arguments in requests:
+        key = request_key(kind, arguments)
+        seen[key] += 1
+        keys.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
+    return keys
+
+
+class BrokenStoreError(DataError):
+    """A store that is damaged; `repair` keeps what holds."""
+
+
+class ResponseStore:
+    """Responses by request key. What `put` was given is on disk when it returns (SQLite, synchronous=FULL).
+
+    The whole file is checked when it is opened. Raises SettingError where it was written for another model or other
+    settings, BrokenStoreError where it is damaged, DataError where it is of another format or can't be written.
+    """
+
+    def __init__(self, path: Path, *, identity: Mapping[str, Any]) -> None:
+        self.path = path
+        self._identity = json.dumps(identity, sort_keys=True, default=_plain)
+        with _named(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists() or path.stat().st_size == 0
+            # A killed process may leave a lock for the moment that it takes to die.
+            self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        try:
+            with _named(path):
+                self._connection.execute("PRAGMA synchronous=FULL")
+                if new:
+                    self._create()
+                self._check()
+        except BaseException:
+            self.close()
+            raise
+
+    def _create(self) -> None:
+        """All or nothing, in a layout that `repair` can rely on: the tables' roots are pages 2 and 3."""
+        for pragma in (f"page_size={PAGE}", "auto_vacuum=NONE", "encoding='UTF-8'"):
+            self._connection.execute(f"PRAGMA {pragma}")
+        self._connection.execute("BEGIN EXCLUSIVE")
+        if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for table in _TABLES:
+                self._connection.execute(table)
+            about = [("format", str(FORMAT)), ("identity", self._identity)]
+            self._connection.executemany("INSERT INTO about VALUES (?, ?)", about)
+        self._connection.execute("COMMIT")
+
+    def _check(self) -> None:
+        about = dict(self._connection.execute("SELECT name, value FROM about"))
+        there = str(about.get("format"))
+        if there != str(FORMAT) and there.isdecimal():
+            raise DataError(
+                f"{self.path}: response store of format {there}, this version reads {FORMAT}; use another --out, "
+                "or delete the file"
+            )
+        [verdict, *_] = (row[0] for row in self._connection.execute("PRAGMA quick_check(1)"))
+        if verdict != "ok" or there != str(FORMAT):
+            raise _broken(self.path, str(verdict))
+        rows = self._connection.execute("SELECT key, value, checksum FROM responses")
+        bad = total = 0
+        for row in rows:
+            total += 1
+            bad += not _holds(row, self._identity)
+        if about.get("identity") == self._identity:
+            if bad:
+                raise _broken(self.path, f"{bad} of {total} rows don't hold their checksum")
+        elif bad < total:
+            raise _broken(self.path, "it doesn't say whose answers it holds")
+        else:
+            raise SettingError(
+                f"{self.path} holds the answers of another model or other settings:\n  there: {about.get('identity')}"
+                f"\n  now:   {self._identity}\nGive this model another name, use another --out, or delete the file"
+            )
+
+    def get(self, keys: Sequence[str]) -> dict[str, Any]:
+        """The stored responses among `keys`; a log-likelihood comes back as a tuple."""
+        found: dict[str, Any] = {}
+        for start in range(0, len(keys), _QUERY_SIZE):
+            some = keys[start : start + _QUERY_SIZE]
+            marks = ",".join("?" * len(some))
+            with _named(self.path):
+                rows = self._connection.execute(
+                    f"SELECT key, value, checksum FROM responses WHERE key IN ({marks})",  # noqa: S608 (question marks)
+                    some,
+                ).fetchall()
+            for row in rows:
+                if not _holds(row, self._identity):
+                    raise _broken(self.path, f"the row {row[0]!r} doesn't hold its checksum")
+                parsed = json.loads(row[1])
+                found[row[0]] = tuple(parsed) if isinstance(parsed, list) else parsed
+        return found
+
+    def put(self, items: Iterable[tuple[str, Any]]) -> None:
+        """Write responses durably, all or none."""
+        self._put((key, json.dumps(value)) for key, value in items)
+
+    def _put(self, items: Iterable[tuple[str, str]]) -> None:
+        rows = [(key, value, _checksum(self._identity, key, value)) for key, value in items]
+        with _named(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?)", rows)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    def __len__(self) -> int:
+        count: int = self._connection.execute("SELECT count(*) FROM responses WHERE key NOT LIKE 'raw:%'").fetchone()[0]
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _checksum(identity: str, key: str, value: str) -> str:
+    return hashlib.blake2b(f"{identity}\0{key}\0{value}".encode(), digest_size=16).hexdigest()
+
+
+def _holds(row: Sequence[object], identity: str) -> bool:
+    key, value, checksum = row
+    return isinstance(key, str) and isinstance(value, str) and checksum == _checksum(identity, key, value)
+
+
+def _broken(path: Path, reason: str) -> BrokenStoreError:
+    return BrokenStoreError(
+        f"{path}: not a whole response store ({reason}); the same command with --repair keeps every answer that holds "
+        "and sets the broken file aside"
+    )
+
+
+@contextlib.contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """SQLite's errors and the system's as one line with the file's name."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if any(words in str(error) for words in _NO_DAMAGE):
+            raise DataError(
+                f"{path}: can't be read or written ({error}); free some space or choose a folder that is yours, and "
+                "run the same command again: what is stored is kept"
+            ) from error
+        raise _broken(path, str(error)) from error
+    except OSError as error:
+        raise DataError(f"{path}: can't be read or written ({error.strerror or error})") from error
+
+
+def stored_count(path: Path, *, identity: Mapping[str, Any]) -> int:
+    """How many responses a store holds; 0 where there is none. Raises as ResponseStore does, but changes nothing."""
+    if not path.is_file():
+        return 0
+    with ResponseStore(path, identity=identity) as store:
+        return len(store)
+
+
+def repair(path: Path, *, identity: Mapping[str, Any]) -> tuple[int, Path] | None:
+    """Keep all rows that hold in a fresh store at `path`, the broken file beside it; None where nothing is broken.
+
+    Returns how many were kept and where the broken file is now. Raises as ResponseStore does, but for damage.
+    """
+    try:
+        stored_count(path, identity=identity)
+        return None
+    except BrokenStoreError:
+        aside = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
+    # The fresh store and the copy that is read both lie under unfinished names, which vanish on any error.
+    with replacing(path, aside) as [fresh, copy]:
+        fresh.unlink()
+        with ResponseStore(fresh, identity=identity) as store:
+            first = fresh.read_bytes()[:PAGE]
+            found = _salvaged(path.read_bytes(), first, copy, store._identity)
+            store._put(found.items())
+        copy.write_bytes(path.read_bytes())
+        journal = path.with_name(f"{path.name}-journal")
+        if journal.exists():
+            journal.replace(aside.with_name(f"{aside.name}-journal"))
+    return len(found), aside
+
+
+def _salvaged(data: bytes, first: bytes, copy: Path, identity: str) -> dict[str, str]:
+    """Every row that holds: once as the file is, once under the first page of a whole store of the same layout."""
+    # Bytes 92 to 95 unlike 24 to 27: SQLite then counts the pages by the file's size.
+    patched = first[:92] + b"\xff\xff\xff\xff" + first[96:] + data[PAGE:]
+    found: dict[str, str] = {}
+    for content in (data, patched + bytes(-len(patched) % PAGE)):
+        copy.write_bytes(content)
+        connection = sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute("PRAGMA writable_schema=ON")
+        # A damaged page ends a scan: short ranges of keys from both ends reach everything around it.
+        digits = ["", *("".join(three) for three in itertools.product("0123456789abcdef", repeat=3)), "g"]
+        for prefix, order in itertools.product(("", "raw:"), ("ASC", "DESC")):
+            for low, high in itertools.pairwise(digits):
+                with contextlib.suppress(sqlite3.Error, OverflowError):
+                    for row in connection.execute(
+                        f"SELECT key, value, checksum FROM responses WHERE key >= ? AND key < ? ORDER BY key {order}",  # noqa: S608
+                        (prefix + low, prefix + high),
+                    ):
+                        if _holds(row, identity):
+                            found[row[0]] = row[1]
+        connection.close()
+    return found
