@@ -16,7 +16,7 @@ _NOISE = re.compile(r"```\w*|\\(?:boxed|text)|[*`\"'“”$\\{}\u200b]")
 _BRACKETS = str.maketrans("【〔「『】〕」』", "[[[[]]]]")
 _LABEL = re.compile(
     r"(?:\b(?:passage|document|doc|note|candidate|item)s?|\b[dp]|文档|笔记|候选|编号|#)"
-    r"\s*(?=\[?\s*\d)",
+    r"[^\S\n]*(?=\[?\s*\d)",
     re.IGNORECASE,
 )
 _IN_BRACKETS = re.compile(r"\[\s*(-?\d+(?:[\s,;、>]+-?\d+)*)\s*(,?)\s*(\]|\Z)")
@@ -39,7 +39,7 @@ _ITEM = re.compile(
     re.IGNORECASE,
 )
 _ONE = re.compile(
-    rf"{_ID}|(?:answer|ranking|答案|结果)\W{{1,4}}\d{{1,4}}\W*$", re.IGNORECASE
+    rf"(?im){_ID}|(?:answer|ranking|答案|结果)[^\d\n\[]{{1,20}}\d{{1,4}}\W*$"
 )
 # Before a ranking on its line: it is not the answer.
 _EXAMPLE = re.compile(r"example|e\.g\.|original|例如|格式|原", re.IGNORECASE)
