@@ -186,7 +186,7 @@ def test_other_data_are_refused(out: Path, models: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setenv("QILIN_TEST_KEY", KEY)
     options = state.Options(
-        tasks=tuple(TASKS.split(",")), out=out, metadata={"bertscore": False}, gen_kwargs={"max_gen_toks": 64}
+        tasks=tuple(TASKS.split(",")), out=out, metadata={"bertscore": "off"}, gen_kwargs={"max_gen_toks": 64}
     )
     tasks = run.make_plan(options, folder=out / ".plan")
     from dataclasses import replace
