@@ -11,6 +11,7 @@ import importlib
 import io
 import sys
 from collections.abc import Sequence
+from types import ModuleType
 
 from qilin_tasks import __version__
 from qilin_tasks.errors import QilinTasksError
@@ -54,7 +55,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     parser, subparsers = _parser()
     if name in COMMANDS:
-        module = importlib.import_module(f"qilin_tasks.commands.{name.replace('-', '_')}")
+        module = module_of(name)
         # A command that belongs to another program's parser takes its arguments as they are, `--help` included.
         if hasattr(module, "run_raw"):
             return int(module.run_raw(arguments[1:]))
@@ -67,6 +68,11 @@ def _run(arguments: list[str]) -> int:
         parser.print_help()
         return 2
     return int(args.run(args))
+
+
+def module_of(command: str) -> ModuleType:
+    """The module of a command."""
+    return importlib.import_module(f"qilin_tasks.commands.{command.replace('-', '_')}")
 
 
 def _parser() -> tuple[argparse.ArgumentParser, argparse._SubParsersAction[argparse.ArgumentParser]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import re
 import shlex
 import sys
@@ -55,11 +56,13 @@ def check_harness(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check_ours(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     assert words[0] in cli.COMMANDS
-    module = cli._module(words[0])
+    module = cli.module_of(words[0])
     if hasattr(module, "run_raw"):
         check_harness(words[1:], monkeypatch)
     else:
-        cli._parser([module]).parse_args(words)
+        parser = argparse.ArgumentParser()
+        module.add_parser(parser.add_subparsers())
+        parser.parse_args(words)
 
 
 def check_pip(words: list[str]) -> None:
