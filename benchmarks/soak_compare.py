@@ -1,7 +1,8 @@
 """Kills, and a server that errs on a tenth of its calls: what a comparison asks twice, and what it ends up with.
 
-`python benchmarks/soak_compare.py [--kills 30] [--models 6] [--seed 6]`: loopback only. Ends with one line of JSON; exit
-1 where an answer that was stored is asked again, a response is lost, or a value differs from an uninterrupted run's.
+`python benchmarks/soak_compare.py [--kills 30] [--models 6] [--seed 6]`: loopback only. Ends with one line of JSON;
+exits with 1 where an answer that was stored is asked again, a response is lost, or a value differs from an
+uninterrupted run's.
 """
 
 from __future__ import annotations
