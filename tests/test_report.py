@@ -240,7 +240,7 @@ def test_names_can_not_break_a_markdown_table(name: str) -> None:
     assert not re.search(r"(?<!\\)(?:\\\\)*[|<`]", escaped)
 
 
-def test_bad_input(tmp_path: Path, runs: Path) -> None:
+def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())
     few = parser.parse_args(["report", str(runs), "--out", str(tmp_path / "o"), "--resamples", "5"])
@@ -250,6 +250,10 @@ def test_bad_input(tmp_path: Path, runs: Path) -> None:
     samples = next((tmp_path / "cut").rglob("samples_qilin_dqa_na*"))
     samples.write_bytes(samples.read_bytes()[:-9])
     cut = parser.parse_args(["report", str(tmp_path / "cut"), "--out", str(tmp_path / "o")])
-    with pytest.raises(DataError, match="line 120: not a whole JSON object"):
+    # The others are reported, the damaged one is named.
+    assert cut.run(cut) == 0
+    assert "line 120: not a whole JSON object" in capsys.readouterr().err
+    for results in (tmp_path / "cut").rglob("results_*.json"):
+        results.write_text("{")
+    with pytest.raises(DataError):
         cut.run(cut)
-    assert not (tmp_path / "o").exists()

@@ -71,9 +71,35 @@ def test_files_that_the_harness_itself_writes(tmp_path: Path) -> None:
 
 def test_the_newest_file_counts_and_unfinished_folders_do_not(tmp_path: Path) -> None:
     a_run(tmp_path / "m")
-    newer = a_run(tmp_path / "m" / "again", date=2.0, time="2026-12-02T00-00-00.000000")
+    newer = a_run(tmp_path / "m", date=2.0, time="2026-12-02T00-00-00.000000")
     a_run(tmp_path / ".unfinished-qilin_dqa_bm25", date=3.0)
     assert [r.path for r in find_results([tmp_path])] == [newer]
+
+
+def test_models_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    for run in ("runs1", "runs2"):
+        a_run(tmp_path / run / "m" / "qilin_dqa_bm25")
+    a_run(tmp_path / "runs1" / "m" / "other", task="other")
+    found = find_results([tmp_path / "runs1", tmp_path / "runs2", tmp_path / "runs1" / "m"])
+    assert [(r.model, r.task) for r in found] == [
+        ("m (runs1)", "other"),
+        ("m (runs1)", "qilin_dqa_bm25"),
+        ("m (runs2)", "qilin_dqa_bm25"),
+    ]
+    (tmp_path / "runs2" / "m").rename(tmp_path / "runs1" / "m-renamed")
+    assert {r.model for r in find_results([tmp_path / "runs1"])} == {"m (m)", "m (m-renamed)"}
+
+
+def test_a_damaged_file_is_named_and_left_out_where_that_is_wanted(tmp_path: Path) -> None:
+    whole = a_run(tmp_path / "a")
+    damaged = a_run(tmp_path / "b")
+    damaged.write_bytes(damaged.read_bytes()[:-20])
+    with pytest.raises(DataError, match="cut off"):
+        find_results([tmp_path])
+    faults: list[str] = []
+    assert [r.path for r in find_results([tmp_path], faults=faults)] == [whole]
+    assert len(faults) == 1
+    assert str(damaged) in faults[0]
 
 
 def test_a_folder_that_the_harness_names_after_a_relative_path_is_read(tmp_path: Path) -> None:

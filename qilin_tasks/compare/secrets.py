@@ -41,11 +41,16 @@ def _looks_secret(value: str) -> bool:
     return bool(_SHAPES.search(value) or _SHORT.search(value))
 
 
+def _inner_name(name: str, key: str) -> str:
+    """The name of a setting inside another; a header is taken for a key, unless it is one that holds none."""
+    plain = name.lower() not in _HEADERS or key.lower() in _PLAIN_HEADERS
+    return key if plain or names_a_secret(key) else f"{key} key"
+
+
 def _leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, Mapping):
         for key, inner in value.items():
-            header = name.lower() in _HEADERS and str(key).lower() not in _PLAIN_HEADERS
-            yield from _leaves(inner, f"{key} key" if header else str(key))
+            yield from _leaves(inner, _inner_name(name, str(key)))
     elif isinstance(value, (list, tuple)):
         for inner in value:
             yield from _leaves(inner, name)
@@ -103,11 +108,7 @@ def redact(values: Mapping[str, Any]) -> dict[str, Any]:
 
     def hidden(name: str, value: Any) -> Any:
         if isinstance(value, Mapping):
-            header = name.lower() in _HEADERS
-            return {
-                key: hidden(f"{key} key" if header and str(key).lower() not in _PLAIN_HEADERS else str(key), inner)
-                for key, inner in value.items()
-            }
+            return {key: hidden(_inner_name(name, str(key)), inner) for key, inner in value.items()}
         if isinstance(value, (list, tuple)):
             return [hidden(name, inner) for inner in value]
         return "***" if is_secret(name, value) else value
