@@ -21,9 +21,11 @@ from qilin_tasks.text.tokens import Codes, encode_chars, tokenize_chars, tokeniz
 UNITS = {
     "underscore": "_", "full stop": ".", "exclamation mark": "!", "hash": "#", "quotation mark": '"', "blank": " ",
     "line": "\n", "joiner": "\u200d", "accent": "\u0301", "variation selector": "\ufe0f", "letter": "a", "digit": "1",
-    "ideograph": "的", "ideograph without a word": "夨", "ideographic full stop": "。", "katakana": "ア", "hangul": "한",
-    "thai": "ก", "thai and blank": "ก ", "family": "👨\u200d👩\u200d👧", "flag": "🇹🇭", "keycap": "1\ufe0f\u20e3",
-    "letter and underscore": "a_", "word": "ab ", "chinese": "我爱北京天安门", "reference": ".[1]",
+    "ideograph": "的", "ideograph without a word": "夨", "ideographic full stop": "。", "katakana": "ア",
+    "hangul": "한", "thai": "ก", "thai and blank": "ก ", "family": "👨\u200d👩\u200d👧",
+    "flag": "🇹🇭", "keycap": "1\ufe0f\u20e3",
+    "letter and underscore": "a_", "word": "ab ",
+    "chinese": "我爱北京天安门", "reference": ".[1]",
 }  # fmt: skip
 
 FUNCTIONS: dict[str, Callable[[str], object]] = {

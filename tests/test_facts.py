@@ -48,8 +48,17 @@ def test_one_value_however_it_is_written(text):
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("二十", 20), ("十五", 15), ("三千八", 3800), ("一千零五", 1005), ("一百二十万", 1.2e6), ("二〇二三", 2023)]
-    + [("万", None), ("", None), ("百", None)],
+    [
+        ("二十", 20),
+        ("十五", 15),
+        ("三千八", 3800),
+        ("一千零五", 1005),
+        ("一百二十万", 1.2e6),
+        ("二〇二三", 2023),
+        ("万", None),
+        ("", None),
+        ("百", None),
+    ],
 )
 def test_chinese_numerals(text, value):
     assert chinese_value(text) == value

@@ -116,7 +116,7 @@ def test_answers_are_seldom_cut(shared: Path, language: str, most: float) -> Non
 
 
 def test_unknown_language_names_the_choices() -> None:
-    with pytest.raises(SettingError, match="language 'xx': choose from ar, bg, bn, .*, vi, zh"):
+    with pytest.raises(SettingError, match=r"language 'xx': choose from ar, bg, bn, .*, vi, zh"):
         sentence_spans("Ja.", language="xx")
 
 

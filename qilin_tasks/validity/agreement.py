@@ -49,7 +49,7 @@ def _spearman(columns: Floats, labels: Floats) -> Floats:
     ranks -= ranks.mean(axis=0)
     spread = np.sqrt((ranks**2).sum(axis=0))
     below = spread[:-1] * spread[-1]
-    return np.divide(ranks[:, :-1].T @ ranks[:, -1], below, out=np.zeros(len(below)), where=below > 0)
+    return np.asarray(np.divide(ranks[:, :-1].T @ ranks[:, -1], below, out=np.zeros(len(below)), where=below > 0))
 
 
 def agreement(

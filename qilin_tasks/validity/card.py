@@ -60,9 +60,9 @@ def card(
     }
     if labels:
         for name, found in agreement(labels, scores, names=shown, baseline=BASELINE).items():
-            metrics[name].update(
-                spearman=found.spearman, low=found.low, high=found.high, minus_baseline=found.minus_baseline
-            )
+            row = metrics[name]
+            row["spearman"], row["low"], row["high"] = found.spearman, found.low, found.high
+            row["minus_baseline"] = found.minus_baseline
     return {
         "texts": len(kept),
         "labels": len(labels or ()),

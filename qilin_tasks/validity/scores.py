@@ -55,7 +55,7 @@ def _row(
 
 def _chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     """chrF (Popović 2015) by sacrebleu's defaults (six characters, beta 2), 0..1."""
-    from sacrebleu.metrics import CHRF
+    from sacrebleu.metrics.chrf import CHRF
 
     chrf = CHRF()
     return [

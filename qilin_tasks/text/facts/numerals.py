@@ -44,7 +44,7 @@ def chinese_value(text: str) -> float | None:
 
 
 def value_of(text: str) -> float | None:
-    """The value of an Arabic (with its multiplier) or Chinese numeral; None for what is none, or is no finite number."""
+    """The value of an Arabic (with its multiplier) or Chinese numeral; None for what is none or is not finite."""
     match = _ARABIC.fullmatch(text)
     if match is None:
         return chinese_value(text)
