@@ -257,3 +257,13 @@ def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str
         results.write_text("{")
     with pytest.raises(DataError):
         cut.run(cut)
+
+
+def test_answers_without_metrics_are_named_with_the_way_out(tmp_path: Path, runs: Path) -> None:
+    docs = [{"doc_key": 1, "reference": "a"}]
+    write_run(tmp_path / "p", model="m", task="qilin_dqa_na", docs=docs, responses=["x"], scores=[{"bypass": 999.0}])
+    with pytest.raises(DataError, match=r"answers without metrics .* qilin-tasks rescore"):
+        boards_of(find_results([tmp_path / "p"]))
+    faults: list[str] = []
+    assert boards_of([*find_results([tmp_path / "p"]), *find_results([runs])], faults=faults)
+    assert len(faults) == 1 and "rescore" in faults[0]

@@ -178,6 +178,11 @@ def _whole(results: Sequence[TaskResult], faults: list[str] | None) -> Iterator[
     """The results whose samples can be read to the end."""
     for result in results:
         try:
+            if not set(result.values) - {"bypass"}:
+                raise DataError(
+                    f"{result.path} holds answers without metrics (--predict_only): qilin-tasks rescore "
+                    f"{result.path.parent} computes them, without a model"
+                )
             if faults is not None:
                 for _ in iter_samples(result):
                     pass
