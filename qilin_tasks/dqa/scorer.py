@@ -16,6 +16,7 @@ from qilin_tasks.metrics.answer_batch import (
     BERTSCORE_UNKNOWN_RATE,
     EMPTY_RATE,
     UNFINISHED_REASONING_RATE,
+    UNKNOWN_MARKS_RATE,
     AnswerBatch,
     bert_scorer,
     count,
@@ -113,6 +114,7 @@ METRICS: Table[AnswerBatch] = {
     "answer_chars": ANSWER_CHARS,
     "empty_rate": EMPTY_RATE,
     "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
+    "unknown_marks_rate": UNKNOWN_MARKS_RATE,
     "notes_shown": count("notes in the prompt", "notes"),
     "notes_trimmed": Metric(about="notes that the budget cut", score=_trimmed, higher_is_better=None, high=None),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,6 +15,8 @@ from qilin_tasks.metrics.rouge_l import rouge_l_batch, rouge_signature
 from qilin_tasks.parsing.answers import Answer, strip_reasoning
 from qilin_tasks.settings import SWITCH, Settings
 from qilin_tasks.text.tokens import Tokenizer
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,14 @@ class AnswerBatch:
     ) -> None:
         self.docs = docs
         self.answers: list[Answer] = [strip_reasoning(output) for output in outputs]
+        unknown = sum(answer.unknown_marks > 0 for answer in self.answers)
+        if unknown:
+            logger.warning(
+                "%d of %d answers hold marks of a reasoning notation that is not known here: their reasoning may be "
+                "scored as the answer (unknown_marks_rate)",
+                unknown,
+                len(self.answers),
+            )
         self.texts = [answer.text for answer in self.answers]
         self.references = references
         self.settings = settings
@@ -137,6 +148,11 @@ ANSWER_CHARS: Metric[AnswerBatch] = Metric(
 )
 EMPTY_RATE: Metric[AnswerBatch] = Metric(
     about="share of empty answers", score=lambda batch: empty_rate(batch.texts), higher_is_better=False
+)
+UNKNOWN_MARKS_RATE: Metric[AnswerBatch] = Metric(
+    about="share of answers with what looks like a mark of an unknown reasoning notation, which stayed in the text",
+    score=lambda batch: [float(answer.unknown_marks > 0) for answer in batch.answers],
+    higher_is_better=False,
 )
 UNFINISHED_REASONING_RATE: Metric[AnswerBatch] = Metric(
     about="share of answers whose reasoning was never closed",

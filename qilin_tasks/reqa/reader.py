@@ -10,6 +10,7 @@ from qilin_tasks.metrics.answer_batch import (
     BERTSCORE_F1,
     EMPTY_RATE,
     UNFINISHED_REASONING_RATE,
+    UNKNOWN_MARKS_RATE,
     AnswerBatch,
     bert_scorer,
     count,
@@ -74,6 +75,7 @@ METRICS: Table[AnswerBatch] = {
     "answer_shown": count("an answer sentence is in the prompt", "answer_shown", higher_is_better=True, high=1.0),
     "empty_rate": EMPTY_RATE,
     "unfinished_reasoning_rate": UNFINISHED_REASONING_RATE,
+    "unknown_marks_rate": UNKNOWN_MARKS_RATE,
 }
 
 
