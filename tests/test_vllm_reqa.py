@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from support.server import Server
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
+REPO = Path(__file__).resolve().parents[1]
 LIKELIHOOD = "reqa_xquad_en_likelihood"
 REAL = ("reqa_xquad_en", "reqa_xquad_en_generate", "reqa_xquad_en_reader_na", "reqa_xquad_en_reader_bm25")
 RETRIEVAL = ("mrr", "r@1", "r@5", "r@10", "doc_mrr", "mrr_repaired", "candidate_recall", "valid_rate", "missing_rate")
@@ -71,3 +73,43 @@ def test_a_real_model_on_real_questions(harness: HarnessCopy, smollm: Path, shar
     assert results[REAL[1]]["valid_rate,none"] == 1.0
     assert results[REAL[3]]["answer_shown,none"] >= 0.7 > results[REAL[2]]["answer_shown,none"] == 0.0
     assert all(0.0 <= results[task]["f1,none"] <= 1.0 for task in REAL[2:])
+
+
+TAILS = """
+import json, sys
+from types import SimpleNamespace
+from qilin_tasks.harness.vllm_prefix import PrefixCachedVLLM
+
+if __name__ == "__main__":
+    lm = PrefixCachedVLLM(
+        pretrained=sys.argv[1], dtype="float32", max_model_len=1024, enforce_eager=True, batch_size="auto",
+        block_size=32, enable_prefix_caching=True, max_num_batched_tokens=1024, max_num_seqs=16,
+    )
+    able, values = lm.score_tails, {}
+    # Long contexts are computed in several steps, short ones whole; a context may end anywhere in a block.
+    texts = [("苹果很甜。" * n, f"问题{n}是什么？" * (1 + n % 3)) for n in (0, 1, 2, 5, 9, 14, 30, 60, 110)]
+    for tails in (False, True):
+        for cached in (False, True):
+            lm.model.reset_prefix_cache()
+            lm._reads, lm.score_tails, lm.read_prefix_cache = None, tails and able, cached
+            requests = [SimpleNamespace(args=pair) for pair in texts * 2]
+            values[f"{tails} {cached}"] = [value for value, _ in lm.loglikelihood(requests, disable_tqdm=True)]
+    print("VALUES " + json.dumps({"able": able, "values": values}), flush=True)
+"""
+
+
+def test_the_output_layer_over_what_is_scored_gives_the_same_values(
+    harness: HarnessCopy, tiny_llm: Path, tmp_path: Path
+) -> None:
+    """`qilin-vllm` against vLLM's own prompt log-probabilities, with and without its prefix cache, in one engine."""
+    script = tmp_path / "tails.py"
+    script.write_text(TAILS, encoding="utf-8")
+    ran = harness.run(sys.executable, str(script), str(tiny_llm), PYTHONPATH=f"{harness.folder}:{REPO}")
+    seen = json.loads(
+        next(line for line in ran.stdout.splitlines() if line.startswith("VALUES ")).removeprefix("VALUES ")
+    )
+    assert seen["able"] is True
+    stock = seen["values"]["False False"]
+    assert len(stock) == 18 and all(value < 0 for value in stock)
+    for name, values in seen["values"].items():
+        assert values == pytest.approx(stock, abs=1e-4), name
