@@ -259,6 +259,31 @@ def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str
         cut.run(cut)
 
 
+def test_few_documents_and_no_direction(tmp_path: Path) -> None:
+    """Three documents: intervals stay in the range, a line says that no test can tell anything; lengths rank nobody."""
+    docs = [{"doc_key": key, "reference": "a"} for key in range(3)]
+    for model, base in (("a", 0.0), ("b", 0.5)):
+        write_run(
+            tmp_path / model,
+            model=model,
+            task="qilin_dqa_na",
+            docs=docs,
+            responses=["x"] * 3,
+            scores=[{"rouge_l": base + key / 5, "answer_chars": 9.0} for key in range(3)],
+            signature="dqa|ctx:na|data:x",
+        )
+    (board,) = boards_of(find_results([tmp_path]))
+    assert board.higher_is_better["answer_chars"] is None
+    analysis = analyse(board, resamples=RESAMPLES, seed=1)
+    assert any("too few for a test" in note for note in analysis.notes)
+    for interval in analysis.intervals.values():
+        assert interval.low >= 0
+    assert all(analysis.intervals["qilin_dqa_na", model, "rouge_l"].high <= 1 for model in "ab")
+    assert all(row.test.difference.low >= -1 and row.test.difference.high <= 1 for row in analysis.pairs)
+    text = tables.markdown([(board, analysis)], resamples=RESAMPLES, seed=1, title="t")
+    assert "answer_chars (no direction is better)" in text and "rouge_l (higher is better)" in text
+
+
 def test_answers_without_metrics_are_named_with_the_way_out(tmp_path: Path, runs: Path) -> None:
     docs = [{"doc_key": 1, "reference": "a"}]
     write_run(tmp_path / "p", model="m", task="qilin_dqa_na", docs=docs, responses=["x"], scores=[{"bypass": 999.0}])

@@ -7,17 +7,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qilin_tasks.families import metric_rows
 from qilin_tasks.report.collect import Board, Row, aligned, common_keys
 from qilin_tasks.results.stats import (
+    UNBOUNDED,
     Floats,
     Interval,
     PairedTest,
+    Range,
     compare_systems,
     holm,
     letter_groups,
     mean_interval,
     resampled_means,
     share_of_gap,
+    smallest_p,
 )
 
 FLOOR, CEILING = "na", "oracle"
@@ -69,7 +73,9 @@ def analyse(board: Board, *, resamples: int, seed: int) -> Analysis:
                 clusters = row.scores.clusters
                 kept = [c for c, t in zip(clusters, there, strict=True) if t] if clusters else None
                 if there.any():
-                    intervals[column.task, row.result.model, metric] = mean_interval(values[there], clusters=kept)
+                    intervals[column.task, row.result.model, metric] = mean_interval(
+                        values[there], clusters=kept, bounds=range_of(row, metric)
+                    )
     rows = [row for column in board.columns for row in column.compared]
     keys = common_keys(rows)
     notes = _notes(rows, len(keys))
@@ -80,7 +86,24 @@ def analyse(board: Board, *, resamples: int, seed: int) -> Analysis:
         stack.resample(resamples=resamples, seed=seed)
     pairs, groups = _model_pairs(board, stack, resamples=resamples, seed=seed)
     lifts = _lifts(board, stack, resamples=resamples, seed=seed)
+    if pairs or lifts:
+        notes += _small(stack.cluster_count, resamples=resamples)
     return Analysis(intervals, pairs, groups, lifts, len(keys), stack.cluster_count, notes)
+
+
+def range_of(row: Row, metric: str) -> Range:
+    """The range that the metric's table gives; open on both sides for metrics of other tools."""
+    known = metric_rows(row.result.parts.get("family", "")).get(metric)
+    return (known.low, known.high) if known is not None else UNBOUNDED
+
+
+def _small(clusters: int, *, resamples: int) -> list[str]:
+    """What to know where there are too few independent documents for the tests."""
+    least = smallest_p(clusters, resamples=resamples)
+    if least < LEVEL:
+        return []
+    said = f"the smallest p that any difference can have is {least:.3g}, so no pair can be told apart"
+    return [f"{clusters} independent documents are too few for a test: {said}"]
 
 
 def _notes(rows: Sequence[Row], common: int) -> list[str]:
@@ -100,6 +123,7 @@ class _Stack:
     def __init__(self, board: Board, keys: Sequence[int | str]) -> None:
         self.where: dict[tuple[str, str, str], int] = {}
         self.columns: list[Floats] = []
+        self.bounds: list[Range] = []
         for column in board.columns:
             for row in column.compared:
                 for metric in board.headline():
@@ -109,6 +133,7 @@ class _Stack:
                     if np.isfinite(values).all():
                         self.where[column.task, row.result.model, metric] = len(self.columns)
                         self.columns.append(values)
+                        self.bounds.append(range_of(row, metric))
         self.clusters = self._clusters(board, keys)
         self.cluster_count = len(set(self.clusters)) if self.clusters else len(keys)
         self.matrix: Floats = np.stack(self.columns, axis=1) if self.columns else np.empty((len(keys), 0))
@@ -137,6 +162,7 @@ class _Stack:
             clusters=self.clusters,
             pairs=[(place[a], place[b]) for a, b in pairs],
             means=self.means[:, used],
+            bounds=[self.bounds[column] for column in used],
         )
         return [replace(test, first=a, second=b) for test, (a, b) in zip(found, pairs, strict=True)]
 
@@ -197,9 +223,11 @@ def _lifts(board: Board, stack: _Stack, *, resamples: int, seed: int) -> list[Li
             if FLOOR not in place or not others:
                 continue
             tests = stack.tests([(place[c], place[FLOOR]) for c in others], resamples=resamples, seed=seed)
+            # A share means something only where the ceiling is clearly above the floor, by the test as by the interval.
+            above = CEILING in others and tests[others.index(CEILING)].p_holm < LEVEL
             for condition, test in zip(others, tests, strict=True):
                 share = None
-                if CEILING in place and condition != CEILING:
+                if above and condition != CEILING:
                     chosen = [place[FLOOR], place[condition], place[CEILING]]
                     share = share_of_gap(stack.matrix[:, chosen], stack.means[:, chosen], clusters=stack.clusters)
                 rows.append(LiftRow(model, condition, metric, test, share))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.families import metric_rows
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
 
@@ -68,12 +69,12 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Tasks side by side; `metrics` in the task's order."""
+    """Tasks side by side; `metrics` in the task's order; `higher_is_better` is None where no direction is better."""
 
     name: str
     columns: list[Column]
     metrics: list[str]
-    higher_is_better: dict[str, bool]
+    higher_is_better: dict[str, bool | None]
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -126,14 +127,19 @@ def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None)
         columns.sort(key=lambda column: (order.get(column.condition, len(order)), column.condition))
         rows = [row for column in columns for row in column.rows]
         metrics = list(dict.fromkeys(metric for row in rows for metric in row.scores.values))
-        better = {m: v for row in rows for m, v in row.result.higher_is_better.items()}
+        better: dict[str, bool | None] = {m: v for row in rows for m, v in row.result.higher_is_better.items()}
+        # What the table says of our metrics goes over what an older file wrote.
+        for row in rows:
+            better |= {
+                m: known.higher_is_better for m, known in metric_rows(row.result.parts.get("family", "")).items()
+            }
         warnings = [
             f"{column.task}, {row.result.model}: {row.problem}"
             for column in columns
             for row in column.rows
             if row.problem
         ]
-        boards.append(Board(name, columns, metrics, {m: better.get(m, True) for m in metrics}, warnings))
+        boards.append(Board(name, columns, metrics, {m: better.get(m) for m in metrics}, warnings))
     return boards
 
 

@@ -16,6 +16,7 @@ from qilin_tasks.report.tables import (
     MODEL,
     Cell,
     column_name,
+    direction,
     method,
     number,
     p_value,
@@ -110,7 +111,7 @@ def _table(heads: Sequence[str], rows: Sequence[str], *, texts: int = 1) -> str:
 
 
 def _metric_table(board: Board, analysis: Analysis, metric: str) -> str:
-    better = "higher is better" if board.higher_is_better[metric] else "lower is better"
+    better = direction(board.higher_is_better[metric])
     rows = []
     for row in table(board, analysis, metric):
         kind = "" if row.kind == MODEL else f' class="{row.kind}"'

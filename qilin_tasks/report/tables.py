@@ -126,6 +126,13 @@ def number(value: float) -> str:
     return f"{value:.4f}" if abs(value) < 10 else f"{value:.1f}"
 
 
+def direction(higher_is_better: bool | None) -> str:
+    """In words, for a heading."""
+    if higher_is_better is None:
+        return "no direction is better"
+    return "higher is better" if higher_is_better else "lower is better"
+
+
 def p_value(p: float) -> str:
     """`0.0312`, `< 0.0001`."""
     return f"< {_TINY}" if p < _TINY else f"{p:.4f}"
@@ -189,7 +196,7 @@ def signatures(board: Board) -> dict[str, list[str]]:
 
 
 def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:
-    arrow = "higher is better" if board.higher_is_better[metric] else "lower is better"
+    arrow = direction(board.higher_is_better[metric])
     names = [column_name(column) for column in board.columns]
     lines = [f"### {_escape(metric)} ({arrow})", "", "| system | " + " | ".join(map(_escape, names)) + " |"]
     lines.append("|---|" + "---:|" * len(names))

@@ -7,7 +7,7 @@ they are resampled, flipped and counted together (Miller 2024, arXiv 2411.00640;
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ Floats = NDArray[np.float64]
 
 # Cells of a resampling matrix that are in memory at once: 8 MB of float64.
 BLOCK_CELLS = 1_000_000
+# Whole numbers up to here, and their sums, are exact in float64, in whatever order they are added.
+EXACT_INTEGERS = 2.0**52
+# Permutations for each test of a family, so that Holm's correction leaves p values far below 5 %.
+PERMUTATIONS_PER_TEST = 50
+# Below this many clusters a bootstrap of a difference is too narrow; Student's t is used.
+FEWEST_FOR_BOOTSTRAP = 20
 # Up to this many clusters every sign pattern is enumerated when that is no more work than the resamples asked for.
 MOST_EXACT_CLUSTERS = 20
 
@@ -70,17 +76,23 @@ def _codes(clusters: Sequence[Hashable] | None, n: int) -> NDArray[np.intp]:
 
 
 def _sums(matrix: Floats, codes: NDArray[np.intp]) -> Floats:
-    """Sums of each cluster, shape (clusters, systems), rounded so that adding them up in any order is exact.
-
-    A matrix product adds in an order of its own, which depends on the processor, its BLAS and the block's size. As
-    multiples of a power of two that no partial sum can outgrow, the sums lose nothing whatever that order is: the same
-    bytes everywhere, and ties of the permutation test are ties. The rounding is below 2**-52 of the sum of all.
-    """
     sums = np.zeros((int(codes.max()) + 1, matrix.shape[1]))
     np.add.at(sums, codes, matrix)
-    _, exponent = np.frexp(np.abs(sums).max() * len(sums))
-    grid = np.ldexp(1.0, int(exponent) - 52)
-    return np.rint(sums / grid) * grid if grid > 0 else sums
+    return sums
+
+
+def _whole_numbers(sums: Floats, *, weight: float) -> tuple[Floats, float]:
+    """`sums` as whole numbers of a unit (a power of two), and the unit: their weighted sums are exact in float64.
+
+    A BLAS adds in an order that depends on the processor and on the shape of the block; exact sums don't. `weight`
+    bounds the sum of the absolute weights; the rounding is at most half a unit, `weight * max(sums) / 2**52`.
+    """
+    bound = weight * float(np.abs(sums).max(initial=0.0))
+    if bound == 0:
+        return sums, 1.0
+    # Never a subnormal: dividing by one would overflow.
+    unit = max(float(2.0 ** np.ceil(np.log2(bound / EXACT_INTEGERS))), float(np.finfo(np.float64).tiny))
+    return np.rint(sums / unit), unit
 
 
 def student_t(*, level: float, df: int) -> float:
@@ -90,10 +102,33 @@ def student_t(*, level: float, df: int) -> float:
     return float(stdtrit(df, 0.5 + level / 2)) if df > 0 else float("inf")
 
 
-def mean_interval(scores: ArrayLike, *, clusters: Sequence[Hashable] | None = None, level: float = 0.95) -> Interval:
+Range = tuple[float | None, float | None]
+UNBOUNDED: Range = (None, None)
+
+
+def within(low: float, high: float, bounds: Range) -> tuple[float, float]:
+    """An interval cut at the ends of the range that the true value can't leave: its coverage stays as it is."""
+    least, most = bounds
+    return (low if least is None else max(low, least)), (high if most is None else min(high, most))
+
+
+def difference_range(bounds: Range) -> Range:
+    """The range of a difference of two values from `bounds`."""
+    low, high = bounds
+    return UNBOUNDED if low is None or high is None else (low - high, high - low)
+
+
+def mean_interval(
+    scores: ArrayLike,
+    *,
+    clusters: Sequence[Hashable] | None = None,
+    level: float = 0.95,
+    bounds: Range = UNBOUNDED,
+) -> Interval:
     """Mean of one system's scores (documents,) with the clustered standard error (CR1) and Student's t interval.
 
-    One cluster alone says nothing of the spread: its standard error is NaN and its interval is infinite.
+    The interval is cut at `bounds`, the metric's range. One cluster alone says nothing of the spread: its standard
+    error is NaN and its interval is the whole range.
     """
     column = _matrix(scores)
     if column.shape[1] != 1:
@@ -103,10 +138,10 @@ def mean_interval(scores: ArrayLike, *, clusters: Sequence[Hashable] | None = No
     residuals = _sums(column - mean, _codes(clusters, n))[:, 0]
     groups = len(residuals)
     if groups == 1:
-        return Interval(mean, float("nan"), float("-inf"), float("inf"), n, 1)
+        return Interval(mean, float("nan"), *within(float("-inf"), float("inf"), bounds), n, 1)
     se = float(np.sqrt(groups / (groups - 1) * (residuals**2).sum()) / n)
     half = student_t(level=level, df=groups - 1) * se
-    return Interval(mean, se, mean - half, mean + half, n, groups)
+    return Interval(mean, se, *within(mean - half, mean + half, bounds), n, groups)
 
 
 def _blocks(total: int, width: int) -> Iterator[int]:
@@ -120,12 +155,14 @@ def resampled_means(
 ) -> Floats:
     """Means of every system in every bootstrap resample, (resamples, systems); all systems share each resample.
 
-    Sharing keeps the pairing: the difference of two columns is the paired bootstrap of their difference.
+    Sharing keeps the pairing: the difference of two columns is the paired bootstrap of their difference. The values
+    are the same to the last bit on every processor and for every block size; sums are rounded at 2**-52 of the largest.
     """
     matrix = _matrix(scores)
     codes = _codes(clusters, len(matrix))
     sums, sizes = _sums(matrix, codes), np.bincount(codes).astype(np.float64)
     groups = len(sums)
+    whole, unit = _whole_numbers(sums, weight=groups)
     rng = np.random.default_rng(seed)
     means = np.empty((resamples, matrix.shape[1]))
     done = 0
@@ -133,7 +170,7 @@ def resampled_means(
         drawn = rng.integers(0, groups, size=(rows, groups), dtype=np.int32)
         drawn += (np.arange(rows, dtype=np.int32) * groups)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=rows * groups).reshape(rows, groups).astype(np.float64)
-        means[done : done + rows] = (counts @ sums) / (counts @ sizes)[:, None]
+        means[done : done + rows] = (counts @ whole) * unit / (counts @ sizes)[:, None]
         done += rows
     return means
 
@@ -156,7 +193,7 @@ def percentile_interval(resampled: ArrayLike, *, units: int, level: float = 0.95
 
 def _signs(groups: int, *, resamples: int, seed: int) -> Iterator[Floats]:
     """Blocks of sign patterns: every pattern when that is at most `resamples`, else random ones."""
-    if groups <= MOST_EXACT_CLUSTERS and 2**groups <= resamples:
+    if _is_exact(groups, resamples):
         patterns = np.arange(2**groups)[:, None] >> np.arange(groups) & 1
         yield _plus_minus(patterns)
         return
@@ -190,18 +227,33 @@ def sign_flip_p(
     # Centring per document leaves every difference as it is and the sums small.
     matrix = matrix - matrix.mean(axis=1, keepdims=True)
     sums = _sums(matrix, _codes(clusters, len(matrix)))
+    # Every sum of signed whole numbers is exact, so no hit depends on the order in which a BLAS adds.
+    whole, _ = _whole_numbers(sums, weight=2 * len(sums))
     first, second = (np.array([pair[side] for pair in pairs], dtype=np.intp) for side in (0, 1))
-    differences = sums[:, first] - sums[:, second]
+    differences = whole[:, first] - whole[:, second]
     observed = np.abs(differences.sum(axis=0))
-    # Equal patterns must count as equal in spite of rounding.
-    threshold = observed - 1e-11 * np.abs(differences).sum(axis=0)
+    # Patterns that are equal but for the rounding of scores, and to a unit in each of both systems, are ties.
+    threshold = observed - 1e-11 * np.abs(differences).sum(axis=0) - 2 * len(sums)
     hits, patterns = np.zeros(len(first), dtype=np.int64), 0
     for signs in _signs(len(sums), resamples=resamples, seed=seed):
-        flipped = signs @ sums
+        flipped = signs @ whole
         hits += (np.abs(flipped[:, first] - flipped[:, second]) >= threshold).sum(axis=0)
         patterns += len(signs)
-    exact = len(sums) <= MOST_EXACT_CLUSTERS and 2 ** len(sums) <= resamples
-    return hits / patterns if exact else (hits + 1) / (patterns + 1)
+    return hits / patterns if _is_exact(len(sums), resamples) else (hits + 1) / (patterns + 1)
+
+
+def _is_exact(clusters: int, resamples: int) -> bool:
+    return clusters <= MOST_EXACT_CLUSTERS and 2**clusters <= resamples
+
+
+def smallest_p(clusters: int, *, resamples: int) -> float:
+    """The smallest p that `sign_flip_p` can give for this many clusters: the pattern seen and its mirror image."""
+    return min(1.0, 2 / 2**clusters) if _is_exact(clusters, resamples) else 1 / (resamples + 1)
+
+
+def permutations_for(tests: int, *, resamples: int) -> int:
+    """Permutations for a family of so many tests: at least 50 a test, so that Holm's smallest p is below 0.02."""
+    return max(resamples, PERMUTATIONS_PER_TEST * tests)
 
 
 def holm(p_values: ArrayLike) -> Floats:
@@ -222,10 +274,14 @@ def compare_systems(
     clusters: Sequence[Hashable] | None = None,
     pairs: Sequence[tuple[int, int]] | None = None,
     means: Floats | None = None,
+    bounds: Sequence[Range] | None = None,
+    permutations: int | None = None,
 ) -> list[PairedTest]:
     """Paired bootstrap and permutation of the given pairs of columns (all pairs by default), Holm over these pairs.
 
-    `means` are the columns' resampled means where they are there already (`resampled_means`).
+    `means` are the columns' resampled means where they are there already (`resampled_means`); `bounds` are the
+    columns' ranges, which no interval leaves. Below 20 clusters the interval is Student's t. `permutations` are at
+    least as many as `permutations_for` says for all pairs as one family, where they aren't given.
     """
     matrix = _matrix(scores)
     if pairs is None:
@@ -235,32 +291,26 @@ def compare_systems(
         return []
     if means is None:
         means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
-    p = sign_flip_p(matrix, pairs=pairs, resamples=resamples, seed=seed + 1, clusters=clusters)
+    if permutations is None:
+        permutations = permutations_for(len(pairs), resamples=resamples)
+    p = sign_flip_p(matrix, pairs=pairs, resamples=permutations, seed=seed + 1, clusters=clusters)
     tests = []
     for (a, b), raw, adjusted in zip(pairs, p, holm(p), strict=True):
-        error = mean_interval(matrix[:, a] - matrix[:, b], clusters=clusters)
-        low, high = percentile_interval(means[:, a] - means[:, b], units=error.clusters)
-        interval = Interval(error.value, error.se, low, high, error.n, error.clusters)
+        limits = difference_range(bounds[a]) if bounds else UNBOUNDED
+        interval = mean_interval(matrix[:, a] - matrix[:, b], clusters=clusters, bounds=limits)
+        if interval.clusters >= FEWEST_FOR_BOOTSTRAP:
+            low, high = percentile_interval(means[:, a] - means[:, b], units=interval.clusters)
+            low, high = within(low, high, limits)
+            interval = replace(interval, low=low, high=high)
         tests.append(PairedTest(a, b, interval, float(raw), float(adjusted)))
     return tests
 
 
-def gap_closed(
-    scores: ArrayLike, *, resamples: int, seed: int, clusters: Sequence[Hashable] | None = None
-) -> Interval | None:
-    """(condition - floor) / (ceiling - floor) of the columns (floor, condition, ceiling), paired bootstrap.
+def share_of_gap(scores: Floats, means: Floats, *, clusters: Sequence[Hashable] | None) -> Interval | None:
+    """(condition - floor) / (ceiling - floor) of the columns (floor, condition, ceiling), from their resampled means.
 
     None where the ceiling is not clearly above the floor (its interval reaches 0): the share has no meaning there.
     """
-    matrix = _matrix(scores)
-    if matrix.shape[1] != 3:
-        raise SettingError(f"scores of shape {matrix.shape}: gap_closed takes (floor, condition, ceiling)")
-    means = resampled_means(matrix, resamples=resamples, seed=seed, clusters=clusters)
-    return share_of_gap(matrix, means, clusters=clusters)
-
-
-def share_of_gap(scores: Floats, means: Floats, *, clusters: Sequence[Hashable] | None) -> Interval | None:
-    """As `gap_closed`, from resampled means (resamples, 3) that are there already."""
     gap = mean_interval(scores[:, 2] - scores[:, 0], clusters=clusters)
     if not gap.low > 0:
         return None
