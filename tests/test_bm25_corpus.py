@@ -59,6 +59,12 @@ def test_arrays_find_what_the_analyzer_finds_in_real_notes(shared: Path) -> None
     same_occurrences([f"{title} {content}" for title, content in real_notes(shared)])
 
 
+@pytest.mark.parametrize("text", ["中\u200d", "中\u0301", "中\u0301国", "中\ufe0f", "中\U000e0067\u200d国"])
+def test_marks_behind_ideographs_where_there_is_no_other_word(text: str) -> None:
+    same_occurrences([text])
+    same_occurrences(["好的", text, "中国"])
+
+
 def test_long_words_are_cut_in_both() -> None:
     same_occurrences(["a" * 300, "好" * 300, "カ" * 300, "𝒜" * 130 + "好的"])
 

@@ -46,9 +46,10 @@ def find_words(classes: NDArray[np.uint8]) -> Words:
     odd = [np.flatnonzero(_FOREIGN[classes])]
     kept = np.flatnonzero(~extends)
     if not len(kept):
-        # Nothing but marks, of which only a keycap's may be part of a token (#️⃣).
+        # Nothing but marks, which may be part of a token as a keycap's (#️⃣) or behind an ideograph.
+        behind = _ODD_BEFORE_EXTEND[classes[np.maximum(at - 1, 0)]] & (at > 0)
         none = np.zeros(0, dtype=np.int64)
-        return Words(none, none, np.zeros(0, dtype=np.bool_), np.append(odd[0], at[kinds == ord("k")]))
+        return Words(none, none, np.zeros(0, dtype=np.bool_), np.append(odd[0], at[(kinds == ord("k")) | behind]))
     ends_behind = np.zeros(len(kept), dtype=np.int64)
     if extends.any():
         ends_behind, strange = _extenders(classes, at, kinds, kept, extends)
