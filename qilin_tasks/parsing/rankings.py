@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qilin_tasks.parsing.answers import strip_reasoning
-from qilin_tasks.parsing.ranking_chains import BRACKETED, LABELLED, Chain, chains
+from qilin_tasks.parsing.ranking_chains import chains, enclosed_chains
+from qilin_tasks.parsing.ranking_choice import choose
+from qilin_tasks.parsing.ranking_forms import Chain
 from qilin_tasks.parsing.ranking_numbers import number_chains
-from qilin_tasks.parsing.ranking_objects import object_chains
+from qilin_tasks.parsing.ranking_objects import object_parts
+from qilin_tasks.parsing.ranking_symbols import fold
+from qilin_tasks.parsing.ranking_tables import table_parts
 from qilin_tasks.parsing.ranking_text import normalise
 
 _PLAIN = re.compile(r"\s*\[[0-9]{1,9}\](?:\s*>\s*\[[0-9]{1,9}\])*\s*")
+_END = 40_000
 _DIGITS = re.compile(r"[0-9]+")
 
 
@@ -31,18 +36,22 @@ class ParsedRanking:
     """Every candidate exactly once and nothing else."""
     unfinished: bool
     """The reasoning never ended, so there is no answer."""
+    unknown_marks: int = 0
+    """As in `Answer`."""
 
 
 def parse_ranking(text: str | None, *, n: int, opened: bool = False) -> ParsedRanking:
     """Read a ranking of the candidates 1..n from any text; never raises, and no ranking is an empty one.
 
-    Bracketed ids come first, then labelled ones (`Passage 3`), then bare numbers where a whole line or list is nothing
-    else. The last complete ranking wins, else the longest. `opened`: as in `strip_reasoning`.
+    Ids are those in brackets, behind a word (`Passage 3`), in JSON and tables, and bare numbers where a comparison, a
+    line or a list is nothing else; which ranking counts, `ranking_choice.choose` says. Of more than 80,000 characters
+    the first and the last 40,000 are read. `opened`: as in `strip_reasoning`.
     """
     if text is not None and not opened and _PLAIN.fullmatch(text):
         return _count([int(digits) for digits in _DIGITS.findall(text)], n=n, unfinished=False)
     answer = strip_reasoning(text, opened=opened)
-    return _count(_choose(normalise(answer.text), n=n), n=n, unfinished=answer.unfinished)
+    found, lines = _chains(answer.text)
+    return _count(choose(found, lines, n=n), n=n, unfinished=answer.unfinished, unknown_marks=answer.unknown_marks)
 
 
 def render_ranking(ids: Iterable[int]) -> str:
@@ -50,44 +59,31 @@ def render_ranking(ids: Iterable[int]) -> str:
     return " > ".join(f"[{i}]" for i in ids)
 
 
-def _choose(text: str, *, n: int) -> Sequence[int]:
-    """The ids of the ranking that counts, as written."""
-    bracketed = chains(text, BRACKETED)
-    labelled = chains(text, LABELLED)
-    mentioned = [chain for chain in labelled if len(chain.ids) > 1]
-    invented: Sequence[int] = ()
-    for level in (
-        object_chains(text),
-        [chain for chain in bracketed if chain.structured],
-        [chain for chain in labelled if chain.structured],
-        number_chains(text),
-        bracketed,
-        mentioned,
-    ):
-        best = _best(level, n=n)
-        if best is None:
+def _ends(text: str) -> str:
+    """The text, or both its ends where it is too long for a ranking: a model that loops fills its whole budget."""
+    return text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
+
+
+def _chains(text: str) -> tuple[list[Chain], list[str]]:
+    """All chains of ids in a text, and the lines of its normalised form in which they stand."""
+    found: list[Chain] = []
+    lines: list[str] = []
+    for part in object_parts(_ends(fold(_ends(text)))):
+        if isinstance(part, Chain):
+            found.append(replace(part, line=len(lines)))
+            lines.append("")
             continue
-        if any(1 <= i <= n for i in best.ids):
-            return best.ids
-        if level is not mentioned and not invented and best in bracketed:
-            invented = best.ids
-    return invented
+        for piece in table_parts(part):
+            if isinstance(piece, Chain):
+                found.append(replace(piece, line=len(lines)))
+                lines.append("")
+            else:
+                lines += normalise(piece).split("\n")
+    whole = "\n".join(lines)
+    return [*found, *chains(whole), *enclosed_chains(whole), *number_chains(whole)], lines
 
 
-def _best(level: Sequence[Chain], *, n: int) -> Chain | None:
-    """The last complete chain, else the longest (of equals the last); an echo yields to what follows."""
-    best: Chain | None = None
-    most = -1
-    for chain in level:
-        ranked = len({i for i in chain.ids if 1 <= i <= n})
-        if best is not None and best.echo and not chain.echo and ranked:
-            most = -1
-        if ranked >= most:
-            best, most = chain, ranked
-    return best
-
-
-def _count(written: Sequence[int], *, n: int, unfinished: bool) -> ParsedRanking:
+def _count(written: Sequence[int], *, n: int, unfinished: bool, unknown_marks: int = 0) -> ParsedRanking:
     ids = tuple(dict.fromkeys(i for i in written if 1 <= i <= n))
     inside = sum(1 <= i <= n for i in written)
     duplicates, invented, missing = inside - len(ids), len(written) - inside, max(n, 0) - len(ids)
@@ -98,4 +94,5 @@ def _count(written: Sequence[int], *, n: int, unfinished: bool) -> ParsedRanking
         missing=missing,
         valid=n > 0 and not (duplicates or invented or missing),
         unfinished=unfinished,
+        unknown_marks=unknown_marks,
     )
