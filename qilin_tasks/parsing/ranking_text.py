@@ -46,6 +46,8 @@ _LIST = re.compile(
 _ITEM = re.compile(r"-?[0-9]{1,9}")
 _ID = r"(?:\[|[0-9(#]|" + LABEL + r"\s?[0-9\[])"
 _GOES_ON = re.compile(rf"[>,;&] ?\n(?={_ID})|(?<=[\])0-9]) ?\n> ?(?={_ID})", re.IGNORECASE)
+# A list that begins on the line of its heading.
+_LEAD_IN = re.compile(r": ?(?=\(?1 ?[.)] ?\[-?[0-9])")
 _SEVERAL = re.compile(r"[0-9][^\n0-9]{1,12}[0-9]")
 
 
@@ -60,7 +62,7 @@ def normalise(text: str) -> str:
     text = _TAG.sub(_untagged, _ENCLOSED.sub(_bracketed, text))
     text = _LESS.sub("<", _GREATER.sub(">", text))
     text = _single_spaced(_PARENTHESES.sub(r"\1", _NOISE.sub("", _LINK.sub("", text))))
-    return _LIST.sub(_spread, _joined(_unquoted(text)))
+    return _LEAD_IN.sub(":\n", _LIST.sub(_spread, _joined(_unquoted(text))))
 
 
 def _single_spaced(text: str) -> str:
