@@ -9,6 +9,10 @@ from qilin_tasks.dqa.documents import DQADocument, build_dqa
 from qilin_tasks.dqa.scorer import DQAScorer
 from qilin_tasks.dqa.settings import DQASettings
 from qilin_tasks.errors import unknown
+from qilin_tasks.evidence import baselines as evidence_baselines
+from qilin_tasks.evidence import scorer as evidence
+from qilin_tasks.evidence.documents import EvidenceDocument, build_evidence, build_noevidence
+from qilin_tasks.evidence.settings import EvidenceSettings
 from qilin_tasks.family import Family
 from qilin_tasks.metrics.metric import Metric, scoring_settings
 from qilin_tasks.ranking import baselines as ranking_baselines
@@ -28,6 +32,27 @@ from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, Likel
 FAMILIES: dict[str, Family] = {
     "dqa": Family(
         settings=DQASettings, document=DQADocument, load=build_dqa, scorer=DQAScorer, baselines=dqa_baselines.BASELINES
+    ),
+    "dqa_cite": Family(
+        settings=EvidenceSettings,
+        document=EvidenceDocument,
+        load=build_evidence,
+        scorer=evidence.CiteScorer,
+        baselines=evidence_baselines.CITE,
+    ),
+    "dqa_noevidence": Family(
+        settings=EvidenceSettings,
+        document=EvidenceDocument,
+        load=build_noevidence,
+        scorer=evidence.NoEvidenceScorer,
+        baselines=evidence_baselines.NO_EVIDENCE,
+    ),
+    "dqa_grid": Family(
+        settings=EvidenceSettings,
+        document=EvidenceDocument,
+        load=build_evidence,
+        scorer=evidence.EvidenceScorer,
+        baselines=evidence_baselines.GRID,
     ),
     "qilin-listwise": Family(
         settings=ListwiseSettings,

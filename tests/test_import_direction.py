@@ -20,6 +20,8 @@ LAYERS = (
     {"metrics", "retrieval"},
     {"family"},
     {"dqa", "ranking", "reqa"},
+    # Over DQA's documents and metrics, with evidence of its own choosing.
+    {"evidence"},
     {"families", "repeats"},
     {"harness", "results"},
     {"compare"},

@@ -19,6 +19,9 @@ from qilin_tasks.metrics.metric import Metric, recipes, scoring_settings
 
 README = {
     "dqa": "qilin/README.md",
+    "dqa_cite": "qilin/EVIDENCE.md",
+    "dqa_noevidence": "qilin/EVIDENCE.md",
+    "dqa_grid": "qilin/EVIDENCE.md",
     "qilin-listwise": "qilin/RANKING.md",
     "qilin-pointwise": "qilin/RANKING.md",
     "qilin-vision": "qilin/RANKING.md",
@@ -29,6 +32,9 @@ README = {
 }
 HEADLINES = {
     "dqa": "rouge_l",
+    "dqa_cite": "cite_f1",
+    "dqa_noevidence": "refusal_f1",
+    "dqa_grid": "rouge_l",
     "qilin-listwise": "mrr@10",
     "qilin-pointwise": "mrr@10",
     "qilin-vision": "mrr@10",
@@ -40,6 +46,9 @@ HEADLINES = {
 #: A task of each family on the samples, with a strategy that answers it.
 TASKS = {
     "dqa": ("qilin_dqa_bm25", "lead"),
+    "dqa_cite": ("qilin_dqa_cite", "cite_random"),
+    "dqa_noevidence": ("qilin_dqa_noevidence", "always_refuse"),
+    "dqa_grid": ("qilin_dqa_grid_n5_d80_first", "lead"),
     "qilin-listwise": ("qilin_search_listwise", "random"),
     "qilin-pointwise": ("qilin_search_pointwise", "random"),
     "reqa": ("reqa_xquad_zh", "random"),
@@ -86,6 +95,8 @@ def test_the_first_row_is_the_headline(family: str) -> None:
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_every_metric_is_explained_in_the_readme(family: str) -> None:
     text = (tasks_folder() / README[family]).read_text(encoding="utf-8")
+    if family.startswith("dqa_"):
+        text += (tasks_folder() / README["dqa"]).read_text(encoding="utf-8")
     named = set(re.findall(r"`([^`\s]+)`", text))
     for name in FAMILIES[family].scorer.METRICS:
         stem = name.removesuffix("_repaired")
