@@ -101,7 +101,7 @@ def test_other_data_and_a_retriever(blocks: dict[str, str], tmp_path: Path, monk
 
     from qilin_tasks.harness.task_manager import task_manager
 
-    manager = task_manager(["qilin_dqa_bm25"], metadata={"bertscore": "off", "contexts": str(run)})
-    lm_eval.simple_evaluate(model=model, tasks=["qilin_dqa_bm25"], task_manager=manager, bootstrap_iters=0)
+    manager = task_manager(["qilin_dqa_contexts"], metadata={"bertscore": "off", "contexts": str(run)})
+    lm_eval.simple_evaluate(model=model, tasks=["qilin_dqa_contexts"], task_manager=manager, bootstrap_iters=0)
     shown = [[note["title"] for note in json.loads(json.dumps(request.doc["notes"]))] for request in model.seen]
     assert shown == [["煮饺子"], ["养猫"]]

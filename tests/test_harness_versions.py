@@ -104,7 +104,10 @@ def test_the_group_qilin_holds_the_whole_folder(here: dict[str, Any], repo: Path
     files = {path.stem for path in (repo / "lm_eval_tasks" / "qilin").glob("qilin_*.yaml")}
     groups = {"qilin_dqa", "qilin_ranking", "qilin_search", "qilin_recommendation"}
     whole = here["made"]["the whole folder"]
-    assert set(whole["tasks"]) == files - groups
+    # The tasks of EVIDENCE.md ask other questions than the benchmark's, and one shows only a run of one's own.
+    apart = {"qilin_dqa_contexts", "qilin_dqa_cite", "qilin_dqa_noevidence"}
+    apart |= {name for name in files if name.startswith("qilin_dqa_grid")}
+    assert set(whole["tasks"]) == files - groups - apart
     assert set(whole["groups"]) == groups
 
 

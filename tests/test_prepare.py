@@ -207,7 +207,8 @@ def test_a_full_disk_leaves_no_half_file(data: Path, tmp_path: Path) -> None:
     assert out.exists()
 
 
-def test_a_folder_that_is_not_there_is_named(data: Path, tmp_path: Path) -> None:
+def test_a_folder_that_can_not_be_made_is_named(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "no").write_text("a file stands in the folder's place")
     with pytest.raises(DataError, match="can't be written"):
         prepare(open_qilin(str(data)), config="dqa", settings=BM25_SETTINGS, out=tmp_path / "no" / "r.parquet")
 
