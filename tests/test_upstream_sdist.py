@@ -56,7 +56,7 @@ def test_upstream_accepts_every_task(
     for folder in sorted(path for path in (repo / "lm_eval_tasks").iterdir() if path.is_dir()):
         shutil.copytree(folder, upstream / "lm_eval" / "tasks" / folder.name)
         ours += names(folder)
-    # It shows the notes of a run of one's own, and is refused without one (test_conditions.py).
+    # It shows the notes of a run of one's own, and is refused without one (test_dqa_documents.py).
     ours.remove("qilin_dqa_contexts")
     assert {f"qilin_dqa_{condition}" for condition in ("na", "bm25", "bert", "oracle")} <= set(ours)
     (upstream / "tests" / "__init__.py").touch()
