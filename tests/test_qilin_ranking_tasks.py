@@ -161,6 +161,22 @@ def test_a_chat_template_that_opens_the_reasoning(sample: None) -> None:
     assert metric(finished, LISTWISE, "missing_rate") > 0
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_a_lone_prompt_makes_the_requests_of_the_whole_document(sample: None, task: str) -> None:
+    """Callers of the harness's interface hand over `doc_to_text(doc)`, its own tests of new tasks among them."""
+    from qilin_tasks.harness.task_manager import load, task_manager
+
+    settings = {"window": 4} if task.endswith("listwise") else {}
+    built = load(task, task_manager([task], metadata=settings))
+    several = 0
+    for doc in built.eval_docs:
+        whole = built.construct_requests(doc, built.fewshot_context(doc, 0))
+        lone = built.construct_requests(doc, built.doc_to_text(doc))
+        assert [request.args for request in lone] == [request.args for request in whole]
+        several += len({request.args[0] for request in whole}) > 1
+    assert several > 0
+
+
 def test_long_lists_are_asked_in_windows_and_the_oracle_stays_perfect(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

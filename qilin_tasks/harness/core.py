@@ -112,8 +112,16 @@ class TaskCore:
         # Compiled once: compiling takes ten times as long as rendering.
         return _template(template).render(**view)
 
-    def requests(self, doc: Document, prompts: Sequence[Any], choices: Sequence[str] | None) -> list[Any]:
-        """The requests of a document. Raises SettingError where a chat is to give log-likelihoods."""
+    def requests(
+        self, doc: Document, prompts: Sequence[Any], choices: Sequence[str] | None, *, template: object
+    ) -> list[Any]:
+        """The requests of a document from the prompts of its views; a lone text is that of the first view.
+
+        Raises SettingError where a chat is to give log-likelihoods.
+        """
+        if isinstance(prompts, str):
+            # What callers of the harness's interface hand over, its own tests among them: `doc_to_text(doc)`.
+            prompts = [prompts, *(self.render(template, view) for view in self.views(doc)[1:])]
         if self.asking.kind == "loglikelihood" and not all(isinstance(prompt, str) for prompt in prompts):
             raise SettingError(
                 f"{self.name} asks for log-likelihoods, which a chat server does not give: use a model of "

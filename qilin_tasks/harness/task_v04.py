@@ -43,7 +43,8 @@ class Task(ConfigurableTask):  # type: ignore[misc]
         kwargs.pop("apply_chat_template", None)
         kwargs.pop("chat_template", None)
         made = []
-        for idx, request in enumerate(self.core.requests(doc, ctx, self.config.doc_to_choice)):
+        requests = self.core.requests(doc, ctx, self.config.doc_to_choice, template=self.config.doc_to_text)
+        for idx, request in enumerate(requests):
             arguments: tuple[Any, ...] = request.arguments
             if self.core.asking.kind == "generate_until":
                 arguments = (*arguments, deepcopy(self.config.generation_kwargs))

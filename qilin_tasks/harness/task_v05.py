@@ -59,7 +59,8 @@ class Task(HarnessTask):  # type: ignore[misc]
     def construct_requests(self, doc: dict[str, Any], ctx: Any, *, doc_id: int, **ignored: Any) -> list[Instance]:
         made = []
         target = self.doc_to_target(doc)
-        for idx, request in enumerate(self.core.requests(doc, ctx, self.config.doc_to_choice)):
+        requests = self.core.requests(doc, ctx, self.config.doc_to_choice, template=self.config.doc_to_text)
+        for idx, request in enumerate(requests):
             arguments: tuple[Any, ...] = request.arguments
             if self.core.asking.kind == "generate_until":
                 arguments = (*arguments, deepcopy(self.config.generation_kwargs))
