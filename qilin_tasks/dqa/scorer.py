@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from qilin_tasks.answer_scorer import AnswerScorer
 from qilin_tasks.dqa.settings import RETRIEVERS, DQASettings
-from qilin_tasks.family import Document, Scorer
+from qilin_tasks.family import Document
 from qilin_tasks.metrics.answer_batch import (
     ANSWER_CHARS,
     BERTSCORE_CUT_RATE,
@@ -18,14 +18,12 @@ from qilin_tasks.metrics.answer_batch import (
     UNFINISHED_REASONING_RATE,
     UNKNOWN_MARKS_RATE,
     AnswerBatch,
-    bert_scorer,
     count,
     rouge_l,
 )
 from qilin_tasks.metrics.copying import copy_coverage, copy_density
 from qilin_tasks.metrics.fact_agreement import contradicted_rate, fact_f1, fact_signature, supported_rate
 from qilin_tasks.metrics.metric import Metric, Table
-from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.text.notes import RENDERING
 from qilin_tasks.text.refusals import VERSION as REFUSALS
 from qilin_tasks.text.refusals import is_refusal
@@ -120,19 +118,10 @@ METRICS: Table[AnswerBatch] = {
 }
 
 
-class DQAScorer(Scorer[DQASettings, AnswerBatch]):
+class DQAScorer(AnswerScorer[DQASettings]):
     """ROUGE-L and BERTScore are 1 for the reference itself and 0 for an empty answer; a rate is 0 or 1."""
 
     METRICS: ClassVar[Table[Any]] = METRICS
-
-    def check(self) -> None:
-        scorer = bert_scorer(self.settings)
-        if scorer is not None:
-            scorer.check()
-
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
-        outputs = [response[0] for response in responses]
-        return AnswerBatch(docs, outputs, [[doc["reference"]] for doc in docs], self.settings)
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
@@ -145,6 +134,3 @@ class DQAScorer(Scorer[DQASettings, AnswerBatch]):
             "answers": chosen.answers,
             "shown": RENDERING if shown else None,
         }
-
-    def shown(self, response: Any) -> str:
-        return strip_reasoning(response).text

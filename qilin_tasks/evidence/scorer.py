@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from qilin_tasks.answer_scorer import AnswerScorer
 from qilin_tasks.dqa import scorer as dqa
 from qilin_tasks.evidence.documents import LEAK, POOL
 from qilin_tasks.evidence.settings import EvidenceSettings
-from qilin_tasks.family import Document, Scorer
-from qilin_tasks.metrics.answer_batch import AnswerBatch, bert_scorer, count
+from qilin_tasks.metrics.answer_batch import AnswerBatch, count
 from qilin_tasks.metrics.citations import VERSION as CITATIONS
 from qilin_tasks.metrics.citations import CitationScores, score_citations
 from qilin_tasks.metrics.metric import Metric, Table
 from qilin_tasks.metrics.refusal import refusal_f1, share_among
-from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.citations import parse_citations, strip_citations
 from qilin_tasks.text.notes import RENDERING
 from qilin_tasks.text.refusals import VERSION as REFUSALS
 from qilin_tasks.text.refusals import is_refusal
 
 
-class EvidenceScorer(Scorer[EvidenceSettings, AnswerBatch]):
+class EvidenceScorer(AnswerScorer[EvidenceSettings]):
     """The metrics of DQA over chosen evidence (`qilin_dqa_grid_*`)."""
 
     METRICS: ClassVar[Table[Any]] = {
@@ -29,15 +28,6 @@ class EvidenceScorer(Scorer[EvidenceSettings, AnswerBatch]):
         "cited_shown": count("cited notes in the prompt", "cited"),
         "leaked": count("distractors left out because they hold the answer", "leaked"),
     }
-
-    def check(self) -> None:
-        scorer = bert_scorer(self.settings)
-        if scorer is not None:
-            scorer.check()
-
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
-        outputs = [response[0] for response in responses]
-        return AnswerBatch(docs, outputs, [[doc["reference"]] for doc in docs], self.settings)
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
@@ -52,9 +42,6 @@ class EvidenceScorer(Scorer[EvidenceSettings, AnswerBatch]):
             "answers": chosen.answers,
             "shown": RENDERING,
         }
-
-    def shown(self, response: Any) -> str:
-        return strip_reasoning(response).text
 
 
 class CitedBatch(AnswerBatch):
@@ -81,6 +68,7 @@ def _cite(about: str, column: str, *, higher_is_better: bool) -> Metric[CitedBat
 class CiteScorer(EvidenceScorer):
     """`qilin_dqa_cite`: the set of cited numbers against the places of the cited notes."""
 
+    BATCH = CitedBatch
     METRICS: ClassVar[Table[Any]] = {
         "cite_f1": _cite("F1 of the cited numbers", "f1", higher_is_better=True),
         "cite_precision": _cite("share of the cited numbers that are right", "precision", higher_is_better=True),
@@ -89,10 +77,6 @@ class CiteScorer(EvidenceScorer):
         "uncited_rate": _cite("share of the sentences without a number", "uncited", higher_is_better=False),
         **EvidenceScorer.METRICS,
     }
-
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> CitedBatch:
-        outputs = [response[0] for response in responses]
-        return CitedBatch(docs, outputs, [[doc["reference"]] for doc in docs], self.settings)
 
 
 def _refusal(

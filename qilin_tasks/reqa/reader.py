@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from qilin_tasks.family import Document, Scorer
+from qilin_tasks.answer_scorer import AnswerScorer
+from qilin_tasks.family import Document
 from qilin_tasks.metrics.answer_batch import (
     BERTSCORE_F1,
     EMPTY_RATE,
     UNFINISHED_REASONING_RATE,
     UNKNOWN_MARKS_RATE,
     AnswerBatch,
-    bert_scorer,
     count,
     rouge_l,
 )
 from qilin_tasks.metrics.meteor import check_meteor, meteor, meteor_signature
 from qilin_tasks.metrics.metric import Metric, Table
 from qilin_tasks.metrics.squad import Tokenizer, exact_match, token_f1
-from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.reqa.retrieval import retriever_recipe
 from qilin_tasks.reqa.scorer import pool_parts
 from qilin_tasks.reqa.settings import RETRIEVERS, ReaderSettings
@@ -79,7 +78,7 @@ METRICS: Table[AnswerBatch] = {
 }
 
 
-class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
+class ReaderScorer(AnswerScorer[ReaderSettings]):
     """`reqa_<set>_reader_<context>`: values in 0..1, the best over the gold answers, 0 for an empty answer."""
 
     METRICS: ClassVar[Table[Any]] = METRICS
@@ -88,14 +87,11 @@ class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
         if self.settings.meteor == "on":
             synonyms = meteor_synonyms(self.settings.source.language)
             check_meteor(synonyms=synonyms, download=self.settings.meteor_download == "on")
-        scorer = bert_scorer(self.settings)
-        if scorer is not None:
-            scorer.check()
+        super().check()
 
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
-        return AnswerBatch(
-            docs, [response[0] for response in responses], [doc["answers"] for doc in docs], self.settings
-        )
+    def references(self, doc: Document) -> Sequence[str]:
+        answers: list[str] = doc["answers"]
+        return answers
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
@@ -106,6 +102,3 @@ class ReaderScorer(Scorer[ReaderSettings, AnswerBatch]):
             "k": None if chosen.context == "na" else chosen.top_k,
             "chars": None if chosen.context == "na" else chosen.candidate_chars,
         }
-
-    def shown(self, response: Any) -> str:
-        return strip_reasoning(response).text
