@@ -28,6 +28,7 @@ from qilin_tasks.harness.response_store import ResponseStore
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
+from qilin_tasks.results.reader import signature_parts
 
 #: A killed predecessor needs a moment to die.
 LOCK_SECONDS = 60.0
@@ -119,16 +120,12 @@ def _check(done: Evaluation, planned: Mapping[str, Any]) -> None:
             "data changed while the comparison was running. Use another --out"
         )
     signature = (done.results["configs"][done.task].get("metadata") or {}).get("signature")
-    if data_part(signature) != data_part(planned["signature"]):
+    there, wanted = (signature_parts(some).get("data") for some in (signature, planned["signature"]))
+    if there != wanted:
         raise DataError(
-            f"{done.task}: the data are {data_part(signature)}, planned were {data_part(planned['signature'])}; the "
-            "data changed while the comparison was running. Use another --out"
+            f"{done.task}: the data are {there}, planned were {wanted}; the data changed while the comparison was "
+            "running. Use another --out"
         )
-
-
-def data_part(signature: str | None) -> str | None:
-    """The data fingerprint of a signature: the part that must be the same for every model of a comparison."""
-    return next((part for part in (signature or "").split("|") if part.startswith("data:")), None)
 
 
 def run_job(job: Mapping[str, Any]) -> int:

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from qilin_tasks.dqa.settings import DQASettings
+from qilin_tasks.dqa.settings import RETRIEVERS, DQASettings
 from qilin_tasks.errors import DataError
 from qilin_tasks.metrics.rouge_l import check_references
 from qilin_tasks.sources.qilin import Note, QilinSource, open_qilin
@@ -123,11 +123,10 @@ class DQACorpus:
         """Raises DataError where the release has no ranking for `context`, with the command that computes it."""
         column = RUN_COLUMNS.get(context)
         if column is not None and column not in self._columns:
-            retriever = {"bm25": "bm25", "bert": "dense"}[context]
             raise DataError(
                 f"{self.source.name}: the config 'dqa' has no column {column!r}, so the context {context!r} has to be "
-                f"computed from the notes once: qilin-tasks prepare --config dqa --retriever {retriever} --top-k 100 "
-                f'--out {context}.parquet; then pass --metadata \'{{"contexts": "{context}.parquet"}}\''
+                f"computed from the notes once: qilin-tasks prepare --config dqa --retriever {RETRIEVERS[context]} "
+                f'--top-k 100 --out {context}.parquet; then pass --metadata \'{{"contexts": "{context}.parquet"}}\''
             )
 
     def notes(self, wanted: Iterable[int], *, top_k: int, answers: str) -> Mapping[int, Note]:
@@ -165,6 +164,19 @@ class NoteShown(TypedDict):
     trimmed: bool
 
 
+def shown_notes(notes: Iterable[Note], *, note_chars: int, context_chars: int) -> list[NoteShown]:
+    """Notes cut to their budgets (code points), in the order given."""
+    shown = show_notes(
+        ((note.note_idx, note.title, note.content) for note in notes),
+        note_chars=note_chars,
+        context_chars=context_chars,
+    )
+    return [
+        {"note_idx": note.note_idx, "title": note.title, "content": note.content, "trimmed": note.trimmed}
+        for note in shown
+    ]
+
+
 class DQADocument(TypedDict):
     """A question: `doc_key` is the row number, `reference` the answer that users saw."""
 
@@ -194,18 +206,10 @@ def build_dqa(settings: DQASettings, *, spec: str | None = None) -> list[DQADocu
 
 
 def _document(row: Mapping[str, Any], notes: Sequence[Note], settings: DQASettings) -> DQADocument:
-    shown = show_notes(
-        ((note.note_idx, note.title, note.content) for note in notes),
-        note_chars=settings.note_chars,
-        context_chars=settings.context_chars,
-    )
     return {
         "doc_key": row["row"],
         "search_idx": row["search_idx"],
         "query": clean(row["query"]).strip(),
-        "notes": [
-            {"note_idx": note.note_idx, "title": note.title, "content": note.content, "trimmed": note.trimmed}
-            for note in shown
-        ],
+        "notes": shown_notes(notes, note_chars=settings.note_chars, context_chars=settings.context_chars),
         "reference": clean(row["dqa_output"]).strip(),
     }

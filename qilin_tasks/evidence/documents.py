@@ -7,12 +7,11 @@ from itertools import pairwise
 from random import Random
 from typing import Any, TypedDict, TypeVar
 
-from qilin_tasks.dqa.documents import DQACorpus, NoteShown, Ranking, corpus_for, distinct
+from qilin_tasks.dqa.documents import DQACorpus, NoteShown, Ranking, corpus_for, distinct, shown_notes
 from qilin_tasks.errors import DataError
 from qilin_tasks.evidence.settings import EvidenceSettings
 from qilin_tasks.sources.qilin import Note, open_qilin
 from qilin_tasks.text.facts.extract import extract
-from qilin_tasks.text.notes import show_notes
 from qilin_tasks.text.tokens import clean, tokenize_chars
 
 #: Of each row's ranking, how many notes may become distractors.
@@ -152,14 +151,7 @@ def _within_budget(cited: Sequence[Note], others: Sequence[Note], settings: Evid
     shown: list[NoteShown] = []
     left = settings.context_chars
     for group in (cited, others):
-        for note in show_notes(
-            ((note.note_idx, note.title, note.content) for note in group),
-            note_chars=settings.note_chars,
-            context_chars=left,
-        ):
-            if group is cited or note.title or note.content:
-                shown.append(
-                    {"note_idx": note.note_idx, "title": note.title, "content": note.content, "trimmed": note.trimmed}
-                )
+        notes = shown_notes(group, note_chars=settings.note_chars, context_chars=left)
+        shown += [note for note in notes if group is cited or note["title"] or note["content"]]
         left = settings.context_chars - sum(len(note["title"]) + len(note["content"]) for note in shown)
     return shown

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from qilin_tasks.dqa.settings import ANSWERS
 from qilin_tasks.errors import SettingError
 from qilin_tasks.metrics.answer_batch import BertScoreSettings
 
@@ -27,7 +28,7 @@ class EvidenceSettings(BertScoreSettings):
 
     CHOICES: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "place": PLACES,
-        "answers": ("all", "engaged"),
+        "answers": ANSWERS,
         **BertScoreSettings.CHOICES,
     }
     MINIMUM: ClassVar[Mapping[str, int]] = {

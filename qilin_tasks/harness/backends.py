@@ -60,10 +60,8 @@ BACKENDS: dict[str, Backend] = {
     "hf-multimodal": Backend(argument="pretrained", packages=_TORCH, extra="hf", local=True),
     "local-completions": Backend(argument="model", packages=_API, extra="api", seeded=True),
     "local-chat-completions": Backend(argument="model", packages=_API, extra="api", chat=True, seeded=True),
-    "openai-completions": Backend(argument="model", packages=(*_API, "tiktoken"), extra="api", seeded=True),
-    "openai-chat-completions": Backend(
-        argument="model", packages=(*_API, "tiktoken"), extra="api", chat=True, seeded=True
-    ),
+    "openai-completions": Backend(argument="model", packages=_OPENAI, extra="api", seeded=True),
+    "openai-chat-completions": Backend(argument="model", packages=_OPENAI, extra="api", chat=True, seeded=True),
     BASELINE: Backend(argument="strategy"),
 }
 

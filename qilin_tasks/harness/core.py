@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -211,6 +212,14 @@ class TaskCore:
             "code": __version__,
         }
         self.metadata["signature"] = signature(self.family_name, parts)
+
+
+def by_document(instances: Sequence[Any]) -> list[list[Any]]:
+    """The harness's instances, a list a document, in the order in which it was asked."""
+    groups: dict[int, list[Any]] = defaultdict(list)
+    for instance in instances:
+        groups[instance.doc_id].append(instance)
+    return [sorted(group, key=lambda instance: instance.idx) for group in groups.values()]
 
 
 def _of_yaml(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from copy import deepcopy
 from typing import Any
 
 from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
-from qilin_tasks.harness.core import BYPASS, TaskCore
+from qilin_tasks.harness.core import BYPASS, TaskCore, by_document
 
 
 class Task(ConfigurableTask):  # type: ignore[misc]
@@ -72,10 +71,7 @@ class Task(ConfigurableTask):  # type: ignore[misc]
         super().apply_filters()
         if BYPASS in self._metric_fn_list:
             return
-        by_doc: dict[int, list[Any]] = defaultdict(list)
-        for instance in self._instances:
-            by_doc[instance.doc_id].append(instance)
-        groups = [sorted(instances, key=lambda instance: instance.idx) for instances in by_doc.values()]
+        groups = by_document(self._instances)
         values = self.core.score(groups, self.doc_to_target)
         self._values = {group[0].doc["doc_key"]: row for group, row in zip(groups, values, strict=True)}
         for instance in self._instances:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from copy import deepcopy
 from typing import Any
 
@@ -11,7 +10,7 @@ from lm_eval.api.metrics import Metric, mean
 from lm_eval.api.task import Task as HarnessTask
 from lm_eval.scorers import GenScorer, ScoredDoc
 
-from qilin_tasks.harness.core import BYPASS, TaskCore
+from qilin_tasks.harness.core import BYPASS, TaskCore, by_document
 
 
 class Task(HarnessTask):  # type: ignore[misc]
@@ -93,10 +92,7 @@ class Task(HarnessTask):  # type: ignore[misc]
     def process_instances(self) -> None:
         """Scores all documents at once; the harness's scorers hold the values of each document."""
         self.apply_filters()
-        by_doc: dict[int, list[Any]] = defaultdict(list)
-        for instance in self.instances:
-            by_doc[instance.doc_id].append(instance)
-        groups = [sorted(instances, key=lambda instance: instance.idx) for instances in by_doc.values()]
+        groups = by_document(self.instances)
         if self._has_metric(BYPASS):
             values: list[dict[str, float]] = [{BYPASS: 0.0} for _ in groups]
         else:

@@ -133,11 +133,6 @@ class Sample:
         return str(self.tail.get("filter", NO_FILTER))
 
     @property
-    def doc_hash(self) -> str:
-        """The harness's hash of the document."""
-        return str(self.tail.get("doc_hash", ""))
-
-    @property
     def target(self) -> str:
         """The reference as text."""
         return str(self._whole.get("target", ""))

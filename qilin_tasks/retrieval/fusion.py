@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,8 +90,3 @@ def check_weights(weights: Sequence[float], *, number: int) -> None:
         raise SettingError(f"{len(weights)} weights for {number} rankings: give one for each")
     if any(not np.isfinite(weight) or weight < 0 for weight in weights) or not sum(weights) > 0:
         raise SettingError(f"weights {list(weights)}: choose numbers from 0, at least one above 0")
-
-
-def common_queries(runs: Sequence[dict[Any, Any]]) -> list[Any]:
-    """The queries of all runs in order of first appearance; one that a run lacks is fused from the others."""
-    return list(dict.fromkeys(query for run in runs for query in run))

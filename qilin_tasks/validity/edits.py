@@ -43,16 +43,17 @@ def shuffle_sentences(text: str, random: Random) -> str:
 
 @dataclass(frozen=True)
 class Edit:
-    """`harm` is what a reader loses: a metric that sees meaning orders the edits by it."""
+    """`harm` is what a reader loses: a metric that sees meaning orders the edits by it; `draws` where it is random."""
 
     about: str
     apply: Callable[[str, Random], str]
     harm: str
+    draws: bool = False
 
 
 EDITS: dict[str, Edit] = {
     "negated": Edit("可以, 能, 要, 会, 是, 有 negated", negate, "every claim is false"),
-    "digits": Edit("every digit another", change_digits, "every number is false"),
+    "digits": Edit("every digit another", change_digits, "every number is false", draws=True),
     "dropped": Edit("last fifth dropped", drop_last_fifth, "a fifth of the facts is missing"),
-    "shuffled": Edit("same sentences, shuffled", shuffle_sentences, "none: the same facts"),
+    "shuffled": Edit("same sentences, shuffled", shuffle_sentences, "none: the same facts", draws=True),
 }

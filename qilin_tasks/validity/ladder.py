@@ -36,15 +36,13 @@ def ladder(texts: Sequence[str], scores: Mapping[str, Score]) -> dict[str, dict[
     pairs: dict[str, tuple[list[str], list[str], list[int]]] = {}
     for name, edit in EDITS.items():
         edited, untouched, numbers = [], [], []
-        for seed in SEEDS:
+        for seed in SEEDS if edit.draws else SEEDS[:1]:
             for number, text in enumerate(texts):
                 new = edit.apply(text, Random(f"{name}|{seed}|{number}"))  # noqa: S311
                 if tokenize_chars(new) != tokenize_chars(text):
                     edited.append(new)
                     untouched.append(text)
                     numbers.append(number)
-            if name in ("negated", "dropped"):  # nothing random in these
-                break
         pairs[name] = edited, untouched, numbers
     return {
         metric: {

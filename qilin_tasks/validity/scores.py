@@ -9,9 +9,11 @@ from typing import TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from qilin_tasks.dqa.documents import NoteShown
 from qilin_tasks.dqa.scorer import METRICS
 from qilin_tasks.errors import unknown
 from qilin_tasks.metrics.answer_batch import AnswerBatch, BertScoreSettings
+from qilin_tasks.metrics.metric import unavailable
 from qilin_tasks.metrics.rouge_l import rouge_l_batch
 
 Floats = NDArray[np.float64]
@@ -29,17 +31,10 @@ _NO_TEXT = {
 }
 
 
-class _Note(TypedDict):
-    note_idx: int
-    title: str
-    content: str
-    trimmed: bool
-
-
 class _Pair(TypedDict):
     query: str
     reference: str
-    notes: list[_Note]
+    notes: list[NoteShown]
 
 
 def _row(
@@ -74,8 +69,8 @@ def scores(settings: BertScoreSettings) -> dict[str, Score]:
 
     In rows that read the shown notes (supported, copied), the reference stands in their place.
     """
-    off = {name for name, row in METRICS.items() if row.switch and getattr(settings, row.switch) == "off"}
-    rows = {name: partial(_row, name=name, settings=settings) for name in METRICS if name not in _NO_TEXT | off}
+    left_out = _NO_TEXT | unavailable(METRICS, settings).keys()
+    rows = {name: partial(_row, name=name, settings=settings) for name in METRICS if name not in left_out}
     return {**rows, "rouge_l_ascii": _ascii_rouge_l, "chrf": _chrf}
 
 
