@@ -147,6 +147,7 @@ def test_the_dry_run_tells_the_run(tiny_llm: Path, tmp_path: Path, capsys: pytes
     models = tmp_path / "models.yaml"
     entries = [
         {"name": "chat", "backend": "hf", "args": {"pretrained": str(tiny_llm)}, "generation": {"max_gen_toks": 12}},
+        {"name": "short", "backend": "hf", "args": {"pretrained": str(tiny_llm)}, "generation": {"max_tokens": 13}},
         {"name": "base", "backend": "hf", "args": {"pretrained": str(plain)}},
     ]
     models.write_text(yaml.safe_dump(entries), encoding="utf-8")
@@ -154,7 +155,7 @@ def test_the_dry_run_tells_the_run(tiny_llm: Path, tmp_path: Path, capsys: pytes
     assert main(command) == 0
     chat, base = capsys.readouterr().out.split("# base (hf)")
     assert "--apply_chat_template" in chat and "--apply_chat_template" not in base
-    assert "(at most 60)" in chat and f"(at most {5 * 1024:,})" in base
+    assert "(at most 60)" in chat and "(at most 65)" in chat and f"(at most {5 * 1024:,})" in base
 
 
 def test_examples_and_unknown_settings_are_refused_by_name(tmp_path: Path) -> None:

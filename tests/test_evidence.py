@@ -278,3 +278,16 @@ def test_every_cell_runs_on_the_sample(monkeypatch):
     assert len(results["results"]) >= 25
     for name, config in results["configs"].items():
         assert "|notes:" in config["metadata"]["signature"], name
+
+
+def test_citations_that_no_note_can_have_are_left_out_as_in_oracle(tmp_path, monkeypatch):
+    notes = [(f"题{i}", f"内容{i}" * 9) for i in range(8)]
+    ranking = [[float(i), 9.0 - i] for i in range(8)]
+    cited = [[0, 1], [99, 0], [1, -1], [99]]
+    rows = [
+        dqa_row(i, query=f"问{i}", dqa_output="回答", ref_note_idx_list=ids, bm25_results=ranking, dpr_results=[])
+        for i, ids in enumerate(cited)
+    ]
+    monkeypatch.setenv("QILIN_DATA", str(write_dqa(tmp_path, rows, notes)))
+    shown = [[doc["notes"][place - 1]["note_idx"] for place in doc["cited"]] for doc in build_evidence(settings())]
+    assert [sorted(ids) for ids in shown] == [[0, 1], [0], [1]]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from support.evaluation import evaluate
-from support.upstream import fake_checkout, load_utils
+from support.upstream import load_utils, sample_documents, tasks_checkout
 from support.upstream_run import Answers, run
 from test_parse_rankings import OUTPUTS
 
@@ -22,8 +22,6 @@ from qilin_tasks.metrics.bertscore import BertScorer
 from qilin_tasks.metrics.rouge_l import rouge_l
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.text.tokens import tokenize_chars
-from qilin_tasks.upstream.checkout import FOLDERS, write_upstream
-from qilin_tasks.upstream.documents import publish_documents
 
 DQA = ("qilin_dqa_na", "qilin_dqa_bm25", "qilin_dqa_bert", "qilin_dqa_oracle")
 HERE = Path(__file__).resolve().parents[1] / "qilin_tasks" / "upstream"
@@ -32,7 +30,8 @@ BLOCKS = [
     ("[THINK]", "[/THINK]"), ("<|START_THINKING|>", "<|END_THINKING|>"), ('<think lang="zh">', "</think>"),
     ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>"), ("<think:opensource>", "</think:opensource>"),
 ]  # fmt: skip
-WORDS = st.text("好的a \n。\ud83d\u200b[]<>", max_size=6)
+# No quotes or spaces around a mark: only the package tells a mark that an answer speaks of.
+WORDS = st.text("好的a\n。\ud83d\u200b<>", max_size=6)
 HOSTILE = [
     "",
     " \n",
@@ -50,14 +49,8 @@ HOSTILE = [
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every folder, over the sample's documents."""
-    documents = tmp_path_factory.mktemp("documents")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QILIN_DATA", "sample")
-        for folder in FOLDERS.values():
-            publish_documents(documents, folder.data, metadata={})
-    folder = fake_checkout(tmp_path_factory.mktemp("checkout"))
-    write_upstream(folder, list(FOLDERS), dataset=str(documents))
-    return folder / "lm_eval" / "tasks"
+    documents = sample_documents(tmp_path_factory.mktemp("documents"))
+    return tasks_checkout(tmp_path_factory.mktemp("checkout"), documents=documents)
 
 
 @pytest.fixture(scope="module")
@@ -202,10 +195,12 @@ def responses(draw: st.DrawFn) -> str:
     opened = draw(st.sampled_from(["", "想一想</think>好"])) if not text else ""
     answer = draw(WORDS)
     ends = [answer, f"<answer>{answer}</answer>\n", f"<answer>{answer}", f"<think/>{answer}", f"{answer}[THINK]想"]
+    ends += ["<", "<answ", f"{answer}<|im_e"]
     return opened + text + draw(st.sampled_from(ends))
 
 
 @given(responses())
+@example("<think/><")
 def test_reasoning_is_taken_off_as_the_package_takes_it(text: str) -> None:
     answer = strip_reasoning(text)
     found = load_utils(HERE / "qilin" / "utils.py").answer_of(text)

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from support.upstream import (
     ci_python,
-    fake_checkout,
     lm_eval_release,
     python_run,
+    sample_documents,
+    tasks_checkout,
     unpack_sdist,
     unpack_wheel,
     values_under,
@@ -25,7 +26,6 @@ from support.upstream import (
 from test_upstream_sdist import SELECTED
 
 from qilin_tasks.upstream.checkout import FOLDERS, write_upstream
-from qilin_tasks.upstream.documents import publish_documents
 
 pytestmark = pytest.mark.slow
 
@@ -42,19 +42,12 @@ GENERATED = "qilin_dqa_na,qilin_search_listwise"
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("documents")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QILIN_DATA", "sample")
-        for chosen in FOLDERS.values():
-            publish_documents(folder, chosen.data, metadata={})
-    return folder
+    return sample_documents(tmp_path_factory.mktemp("documents"))
 
 
 @pytest.fixture(scope="module")
 def tasks_folder(documents: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    checkout = fake_checkout(tmp_path_factory.mktemp("checkout"))
-    write_upstream(checkout, list(FOLDERS), dataset=str(documents))
-    return checkout / "lm_eval" / "tasks"
+    return tasks_checkout(tmp_path_factory.mktemp("checkout"), documents=documents)
 
 
 @pytest.fixture(scope="module")

@@ -44,10 +44,10 @@ def harness_command(pair: Pair, options: Options) -> str:
     return blot(shlex.join([*parts, "--output_path", str(options.out / spec.name)]))
 
 
-def _longest(spec: ModelSpec) -> float:
+def _longest(spec: ModelSpec) -> float | None:
     """The most tokens of an answer that models.yaml sets for this model alone."""
     names = ("max_gen_toks", "max_tokens", "max_new_tokens", "max_completion_tokens")
-    return min((float(spec.generation[name]) for name in names if name in spec.generation), default=float("inf"))
+    return min((float(spec.generation[name]) for name in names if name in spec.generation), default=None)
 
 
 def _as_chat(spec: ModelSpec) -> bool:
@@ -70,9 +70,9 @@ def _tokens(pair: Pair) -> tuple[float, float, float]:
         return 0.0, 0.0, 0.0
     share = 1 - min(1.0, pair.stored / task.requests) if task.requests else 0.0
     most: float = task.most_answer_tokens
-    own = pair.model.generation.get("max_gen_toks")
+    own = _longest(pair.model)
     if own is not None and most:
-        most = float(own) * task.requests
+        most = own * task.requests
     return task.prompt_tokens * share, min(task.answer_tokens, most) * share, most * share
 
 

@@ -69,7 +69,7 @@ def _pairs(text: str) -> set[tuple[str, str]]:
 def _rows(settings: EvidenceSettings) -> list[tuple[dict[str, Any], list[Note], list[Note], int]]:
     """Rows with their cited notes, the distractors that don't hold the answer, and the number of those that do."""
     corpus = corpus_for(open_qilin(None))
-    rows = corpus.rows(settings.answers)
+    rows = corpus.with_citations(settings.answers)
     rankings = _rankings(corpus, rows, settings)
     cited_ids = [distinct(row["ref_note_idx_list"] or ()) for row in rows]
     pools = [

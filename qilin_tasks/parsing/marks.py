@@ -161,19 +161,19 @@ def marks(text: str) -> Iterator[Mark]:
     if first:
         yield _mark(first)
         end = first.end()
-    for place in _PLACE.finditer(text):
+    while place := _PLACE.search(text, end):
         start, written = place.start(), place[0]
-        if start < end:
-            continue
         if written[0] in "<[◁&" and not written.startswith(_HEADS):
             known = _known(written)
         else:
             found = (_BARRED if written.startswith("<") else _OTHERS).match(text, start)
             known = _mark(found) if found else None
-        if known:
-            end = start + known.end - known.start
-            if known.kind:
-                yield Mark(known.family, known.kind, known.block, start, end)
+        if known is None:
+            end = start + 1  # a mark may stand inside of what only looks like one: <a[/THINK]>
+            continue
+        end = start + known.end - known.start
+        if known.kind:
+            yield Mark(known.family, known.kind, known.block, start, end)
 
 
 def _compiled(*, barred: bool | None) -> re.Pattern[str]:

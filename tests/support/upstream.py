@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from qilin_tasks.upstream.checkout import FOLDERS, write_upstream
+from qilin_tasks.upstream.documents import publish_documents
+
 RUN = Path(__file__).with_name("upstream_run.py")
 TABLE = """\
 # Tasks
@@ -35,6 +38,22 @@ def fake_checkout(folder: Path) -> Path:
     (folder / "pyproject.toml").write_text('[project]\nname = "lm_eval"\n', encoding="utf-8")
     (folder / "lm_eval" / "tasks" / "README.md").write_text(TABLE, encoding="utf-8")
     return folder
+
+
+def sample_documents(folder: Path) -> Path:
+    """The documents of every folder that goes upstream, made from the sample, in `folder`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QILIN_DATA", "sample")
+        for chosen in FOLDERS.values():
+            publish_documents(folder, chosen.data, metadata={})
+    return folder
+
+
+def tasks_checkout(folder: Path, *, documents: Path) -> Path:
+    """A checkout in `folder` with every folder of ours in it, over `documents`; the folder of its tasks."""
+    checkout = fake_checkout(folder)
+    write_upstream(checkout, list(FOLDERS), dataset=str(documents))
+    return checkout / "lm_eval" / "tasks"
 
 
 def tree(folder: Path) -> dict[str, bytes]:

@@ -42,6 +42,8 @@ _FINAL = re.compile(
     r"(.*?)(?:<\|(?:end|return)\|>|\Z)"
 )
 _WRAPPED = re.compile(r"\s*<answer>(.*?)(?:</answer>\s*)?\Z", re.DOTALL | re.IGNORECASE)
+# What is left of a mark that the token limit cut.
+_CUT_MARK = re.compile(r"<\|[^<>|\s]{0,40}\|?\Z|\A<[a-z]{0,8}\Z")
 
 
 class CharacterTokenizer:
@@ -101,8 +103,11 @@ def answer_of(response):
         end, found = mark.end(), True
     if block is not None:
         return None
-    answer = kept + text[end:]
-    wrapped = _WRAPPED.match(answer) if found else None
+    answer = (kept + text[end:]).strip()
+    if not found:
+        return answer
+    answer = _CUT_MARK.sub("", answer)
+    wrapped = _WRAPPED.match(answer)
     return (wrapped[1] if wrapped else answer).strip()
 
 
