@@ -69,19 +69,9 @@ def _harness_cli() -> tuple[Any, Any]:
             f"lm-eval {harness.version} has another command line than the one known here ({error}); until qilin-tasks "
             "is updated, use: lm_eval --include_path $(qilin-tasks path) --batch_size auto …"
         ) from error
-    # Imported for what they register: what newer harness releases find through our entry points. The harness's own
-    # models first, for it registers them only while its registry is empty.
-    import lm_eval.models  # noqa: F401
-    from lm_eval.api.registry import model_registry
+    from qilin_tasks.harness.registry import register
 
-    from qilin_tasks.harness import (
-        baseline,  # noqa: F401
-        components,  # noqa: F401
-    )
-
-    # By name only, for its module imports vLLM.
-    if backends.PREFIX_CACHED not in model_registry:
-        model_registry.register(backends.PREFIX_CACHED, target="qilin_tasks.harness.vllm_prefix:PrefixCachedVLLM")
+    register()
     return HarnessCLI(), setup_logging
 
 

@@ -38,6 +38,10 @@ class BertScorer:
     """BERTScore with one encoder. Making one is free; the weights load at the first `score`, once a process.
 
     `device` is auto (cuda where there is one), cpu, cuda, cuda:N or mps; `max_tokens` lowers the encoder's own limit.
+
+    >>> scorer = BertScorer(model="bert-base-chinese", layer=8)  # doctest: +SKIP
+    >>> scorer.score(["防晒霜"], ["防晒霜"]).f1  # doctest: +SKIP
+    [1.0]
     """
 
     def __init__(

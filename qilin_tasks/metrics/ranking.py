@@ -64,6 +64,9 @@ def score_ranking(
     """One query's values by measure. `ranking`: distinct items, best first; `relevant`: the relevant items.
 
     `n_relevant`: their number where it isn't `len(relevant)` (Qilin counts qrels rows, duplicates included).
+
+    >>> score_ranking(["c", "a", "b"], {"a"}, measures=["mrr@10", "recall@1"])
+    {'mrr@10': 0.5, 'recall@1': 0.0}
     """
     hits = Hits.of([hit_ranks(ranking, relevant)], [len(relevant) if n_relevant is None else n_relevant])
     return {measure: float(values[0]) for measure, values in score_hits(hits, measures).items()}

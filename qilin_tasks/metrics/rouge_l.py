@@ -33,6 +33,9 @@ def rouge_l(hypothesis: str | None, reference: str | None, *, tokenizer: Tokeniz
     """ROUGE-L of one pair: 0 where either side has no tokens, F1 with beta 1. Never raises on any text.
 
     Same values as `rouge_score.rouge_scorer.RougeScorer(["rougeL"], tokenizer=...)` for the same tokenizer.
+
+    >>> rouge_l("防晒", "防晒霜很好").precision, rouge_l("防晒", "防晒霜很好").recall
+    (1.0, 0.4)
     """
     return _score(hypothesis or "", reference or "", tokenizer, Codes())
 
@@ -40,7 +43,11 @@ def rouge_l(hypothesis: str | None, reference: str | None, *, tokenizer: Tokeniz
 def rouge_l_batch(
     hypotheses: Sequence[str | None], references: Sequence[str | None], *, tokenizer: Tokenizer = tokenize_chars
 ) -> list[float]:
-    """ROUGE-L F1 of each pair, as `rouge_l` gives it. Raises ValueError where the lengths differ."""
+    """ROUGE-L F1 of each pair, as `rouge_l` gives it. Raises ValueError where the lengths differ.
+
+    >>> rouge_l_batch(["防晒霜", ""], ["防晒霜", "防晒霜"])
+    [1.0, 0.0]
+    """
     codes = Codes()
     scores = []
     for hypothesis, reference in zip(hypotheses, references, strict=True):

@@ -19,7 +19,11 @@ def normalize_answer(text: str) -> str:
 
 
 def exact_match(hypothesis: str, references: Sequence[str]) -> float:
-    """1.0 where the normalised hypothesis equals any normalised reference, else 0.0. Needs a reference."""
+    """1.0 where the normalised hypothesis equals any normalised reference, else 0.0. Needs a reference.
+
+    >>> exact_match("The Danube.", ["Danube", "Rhine"])
+    1.0
+    """
     answer = normalize_answer(hypothesis)
     return float(any(answer == normalize_answer(reference) for reference in references))
 
@@ -28,6 +32,9 @@ def token_f1(hypothesis: str, references: Sequence[str], *, tokenizer: Tokenizer
     """The best bag-of-tokens F1 against any reference, in 0..1; 0 without a common token. Needs a reference.
 
     The official tokens are those between spaces; a script that writes none needs another `tokenizer`.
+
+    >>> token_f1("the blue Danube", ["Danube"])
+    0.6666666666666666
     """
     answer = tokenizer(normalize_answer(hypothesis))
     return max(_f1(answer, tokenizer(normalize_answer(reference))) for reference in references)

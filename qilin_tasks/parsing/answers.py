@@ -35,6 +35,11 @@ def strip_reasoning(text: str | None, *, opened: bool = False) -> Answer:
     `opened`: the prompt ended inside a block (its chat template wrote `<think>`). A closing mark without an opening one
     ends such a block too where anything follows it. A block ends at the closing mark of its own name; opening marks
     inside it are part of the reasoning. A mark that the answer speaks of is text.
+
+    >>> strip_reasoning("<think>八分钟？</think>煮八分钟。").text
+    '煮八分钟。'
+    >>> strip_reasoning("<think>八分钟？也许").unfinished
+    True
     """
     if text == REFUSED:
         return Answer(text="", unfinished=False)

@@ -46,6 +46,9 @@ def parse_ranking(text: str | None, *, n: int, opened: bool = False) -> ParsedRa
     Ids are those in brackets, behind a word (`Passage 3`), in JSON and tables, and bare numbers where a comparison, a
     line or a list is nothing else; which ranking counts, `ranking_choice.choose` says. Of more than 80,000 characters
     the first and the last 40,000 are read. `opened`: as in `strip_reasoning`.
+
+    >>> parse_ranking("[2] > [1] > [9]", n=3)
+    ParsedRanking(ids=(2, 1), duplicates=0, invented=1, missing=1, valid=False, unfinished=False, unknown_marks=0)
     """
     if text is not None and not opened and _PLAIN.fullmatch(text):
         return _count([int(digits) for digits in _DIGITS.findall(text)], n=n, unfinished=False)

@@ -14,6 +14,10 @@ def best_rank(scores: Scores, relevant: Sequence[int]) -> float:
     """The best rank among the relevant positions, from 1 (highest score) to len(scores); ties get their mean rank.
 
     Equal scores for all n entries give (n + 1) / 2, whatever is relevant. `relevant` must not be empty.
+
+    >>> import numpy as np
+    >>> best_rank(np.array([0.2, 0.9, 0.9]), [1])
+    1.5
     """
     best = scores[list(relevant)].max()
     above = int(np.count_nonzero(scores > best))

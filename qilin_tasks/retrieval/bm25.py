@@ -22,6 +22,10 @@ class BM25:
     `language` names the analyzer (zh, en, th). Documents without terms count neither in N nor in the mean
     length, as in Lucene, and are never found. Equal scores go by position or, with `ids` (one a document), by
     id as text, as Anserini orders them. Raises SettingError for k1 < 0, b outside 0..1, ids of another number.
+
+    >>> index = BM25(["水开下饺子", "猫要喝水", "海边风大"], language="zh")
+    >>> [position for position, score in index.search("饺子怎么煮", k=2)]
+    [0]
     """
 
     def __init__(

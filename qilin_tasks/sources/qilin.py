@@ -27,6 +27,10 @@ def open_qilin(spec: str | None = None, *, revision: str | None = None) -> Qilin
     """Qilin as `sample`, a local folder, or a hub id (default: env QILIN_DATA, else THUIR/Qilin); nothing is read yet.
 
     `revision` (default: env QILIN_REVISION) is for the hub only. Raises SettingError for a spec that is none of them.
+
+    >>> source = open_qilin("sample")
+    >>> sorted(source.rows("dqa", ["query"], limit=1)[0])
+    ['query', 'row']
     """
     spec = spec or os.environ.get("QILIN_DATA") or DEFAULT
     revision = revision or os.environ.get("QILIN_REVISION") or None

@@ -94,6 +94,10 @@ def read_set(
     """The paragraphs of a SQuAD-format set, or a BEIR-format set (`limit`, `seed`: see beir.assemble).
 
     Raises SettingError for an unknown name, DataError where the set can't be found or read.
+
+    >>> paragraphs = read_set("xquad_en", spec="sample")
+    >>> paragraphs[0].title, paragraphs[0].text[:14]
+    ('Lighthouse', 'The lighthouse')
     """
     if chosen is None:
         if name not in SETS:
