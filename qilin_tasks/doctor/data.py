@@ -24,18 +24,23 @@ def dqa_data() -> list[Finding]:
     """The `dqa` and `notes` configs: layout, revision, answered rows, and which runs the release holds."""
     try:
         source = open_qilin()
-        source.check({"dqa": [*ROW_COLUMNS, *ACTION_COLUMNS], "notes": NOTE_COLUMNS})
+        source.check({"dqa": [*ROW_COLUMNS, *_actions(source)], "notes": NOTE_COLUMNS})
         return [_rows(source)]
     except QilinTasksError as error:
         return [failure("data", error)]
 
 
+def _actions(source: QilinSource) -> list[str]:
+    """The columns of user actions that the copy has: only `answers: engaged` needs them."""
+    return [column for column in ACTION_COLUMNS if column in source.columns("dqa")]
+
+
 def _rows(source: QilinSource) -> Finding:
     answered = engaged = 0
-    for rows in source.iter_rows("dqa", ["dqa_output", *ACTION_COLUMNS]):
+    for rows in source.iter_rows("dqa", ["dqa_output", *_actions(source)]):
         kept = [row for row in rows if is_answered(row)]
         answered += len(kept)
-        engaged += sum(map(is_engaged, kept))
+        engaged += sum(is_engaged(row) for row in kept if len(_actions(source)) == len(ACTION_COLUMNS))
     where = source.name + (f"@{source.revision}" if source.revision else "")
     runs = [column for column in RUN_COLUMNS.values() if column in source.columns("dqa")]
     detail = (

@@ -13,7 +13,9 @@ from qilin_tasks.sources.qilin import Note, QilinSource, open_qilin
 from qilin_tasks.text.notes import show_notes
 from qilin_tasks.text.tokens import clean
 
-ROW_COLUMNS = ("search_idx", "query", "dqa_output", "ref_note_idx_list")
+ROW_COLUMNS = ("query", "dqa_output", "ref_note_idx_list")
+#: Shown with a document where the release has it; the row number stands for it elsewhere.
+SEARCH_ID = "search_idx"
 ACTION_COLUMNS = ("is_like_clk", "is_onebox_trace_clk", "is_content_clk", "is_experience_clk")
 RUN_COLUMNS = {"bm25": "bm25_results", "bert": "dpr_results"}
 NOT_TRIGGERED = "-1"
@@ -40,9 +42,14 @@ def is_engaged(row: Mapping[str, Any]) -> bool:
 def answered_rows(source: QilinSource, *, answers: str, run_columns: Iterable[str] = ()) -> list[dict[str, Any]]:
     """The `dqa` rows to ask about, in row order; `answers` is `all` or `engaged`. Raises DataError if none is left."""
     actions = ACTION_COLUMNS if answers == "engaged" else ()
+    named = [SEARCH_ID] if SEARCH_ID in source.columns("dqa") else []
     kept: list[dict[str, Any]] = []
-    for rows in source.iter_rows("dqa", [*ROW_COLUMNS, *run_columns, *actions]):
-        kept += [row for row in rows if is_answered(row) and (answers == "all" or is_engaged(row))]
+    for rows in source.iter_rows("dqa", [*named, *ROW_COLUMNS, *run_columns, *actions]):
+        kept += [
+            row if named else {**row, SEARCH_ID: row["row"]}
+            for row in rows
+            if is_answered(row) and (answers == "all" or is_engaged(row))
+        ]
     if not kept:
         raise DataError(
             f"{source.name}: none of the {source.row_count('dqa')} rows of 'dqa' holds an answer (answers: {answers}); "

@@ -58,12 +58,13 @@ COUNTERS = (
 SCHEMA: Mapping[str, Mapping[str, Column]] = {
     "dqa": {
         **_SEARCH,
+        "search_idx": Column("id", optional=True),
         "dqa_output": _TEXT,
         "ref_note_idx_list": Column("cited"),
-        "is_like_clk": _NUMBER,
-        "is_onebox_trace_clk": _NUMBER,
-        "is_content_clk": _NUMBER,
-        "is_experience_clk": _NUMBER,
+        "is_like_clk": _COUNTER,
+        "is_onebox_trace_clk": _COUNTER,
+        "is_content_clk": _COUNTER,
+        "is_experience_clk": _COUNTER,
     },
     "notes": {
         "note_idx": _ID,
