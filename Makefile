@@ -1,5 +1,6 @@
 # make demo   the harness with vLLM and the baselines on the embedded sample, in one table
-# make test   lint, types and tests
+# make test   lint, types and tests, a process a core where memory allows
+# make test-quick   what starts no engine and no browser, in a minute or two
 # make clean  everything that the two above made
 #
 # PYTHON=python3.12      the Python to make .venv with (3.11 to 3.13)
@@ -15,10 +16,12 @@ VENV ?= .venv
 TORCH_INDEX ?=
 MODEL ?= gemma-3-270m
 PYTEST_ARGS ?=
+# Whole files to a process, in the order of tests/conftest.py.
+PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 export PYTHON VENV TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test lint clean
+.PHONY: help install models demo test test-quick lint clean
 
 help:
 	@sed -n '/^\#/!q;s/^\# \{0,1\}//p' Makefile
@@ -40,7 +43,10 @@ lint: install
 
 test: install lint
 	@scripts/system-packages.sh
-	$(VENV)/bin/python -m pytest $(PYTEST_ARGS)
+	$(VENV)/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
+
+test-quick: install
+	$(VENV)/bin/python -m pytest $(PARALLEL) -m "not vllm and not browser and not slow" $(PYTEST_ARGS)
 
 clean:
 	rm -rf .venv .models .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -29,10 +29,30 @@ hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 
 
+# Memory of a process of pytest-xdist: torch, and an engine or a browser that a test starts.
+GIB_A_WORKER = 8
+
+
 def pytest_configure() -> None:
     from support import network
 
     network.cut()
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process a core, as far as memory allows; 0 (none beside pytest's own) where that is one."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    workers = min(len(os.sched_getaffinity(0)), int(memory / GIB_A_WORKER))
+    return workers if workers > 1 else 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files stay whole in one process, those that start an engine share one, and what takes long begins first."""
+    starts_engine = {item.path for item in items if item.get_closest_marker("vllm")}
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group("engine" if item.path in starts_engine else item.path.stem))
+    items.sort(key=lambda item: (item.path not in starts_engine, item.path not in slow))
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,10 @@ from support.report_runs import DOCUMENTS, HOSTILE, make
 
 from qilin_tasks.report.build import build
 
-pytestmark = pytest.mark.skipif(not (chrome.CHROMIUM and chrome.DRIVER), reason=chrome.MISSING)
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (chrome.CHROMIUM and chrome.DRIVER), reason=chrome.MISSING),
+]
 TITLE = "Vergleich <b>1</b>"
 
 

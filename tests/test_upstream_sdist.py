@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from support.covers import draw_sample_covers
 from support.reqa_cache import add_reqa_models
+from support.upstream import lm_eval_release
 
 pytestmark = pytest.mark.slow
 
@@ -23,17 +24,8 @@ SELECTED = "TestNewTasksElseDefault"
 
 @pytest.fixture(scope="module")
 def source_distribution(repo: Path) -> Path:
-    """The archive that belongs to the installed release, from the package index, kept in .models/."""
-    folder, release = repo / ".models" / "sdist", version("lm_eval")
-    archive = folder / f"lm_eval-{release}.tar.gz"
-    if not archive.is_file():
-        command = [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
-            "--no-build-isolation", "--no-binary", ":all:", "--dest", str(folder), f"lm-eval=={release}",
-        ]  # fmt: skip
-        fetched = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert fetched.returncode == 0, fetched.stderr
-    return archive
+    """The archive that belongs to the installed release."""
+    return lm_eval_release(repo, version("lm_eval"), binary=False)
 
 
 def names(folder: Path) -> list[str]:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 REPO = Path(__file__).resolve().parents[2]
 SCRIPTS = REPO / "scripts"
@@ -17,13 +18,21 @@ CANNOT_DOWNLOAD = 3
 sys.path.append(str(SCRIPTS))
 
 
+def only_one(what: str) -> FileLock:
+    """A lock that holds between the processes of pytest-xdist, for what they keep in .models/."""
+    folder = REPO / ".models"
+    folder.mkdir(exist_ok=True)
+    return FileLock(folder / f".{what}.lock")
+
+
 def made(name: str) -> Path:
     """The model's folder. A child process makes it: torch is not loaded into a test run that doesn't need it.
 
     Skips the test where the model's packages can't be downloaded; anything else that goes wrong fails it.
     """
     command = [sys.executable, str(SCRIPTS / "make_models.py"), name]
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    with only_one("models"):
+        ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode == CANNOT_DOWNLOAD:
         pytest.skip(f"needs the model {name}: {ran.stderr.strip().splitlines()[0]}")
     if ran.returncode != 0:

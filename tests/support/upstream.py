@@ -18,6 +18,7 @@ import pytest
 
 from qilin_tasks.upstream.checkout import FOLDERS, write_upstream
 from qilin_tasks.upstream.documents import publish_documents
+from support.real_models import only_one
 
 RUN = Path(__file__).with_name("upstream_run.py")
 TABLE = """\
@@ -73,15 +74,16 @@ def lm_eval_release(repo: Path, release: str, *, binary: bool) -> Path:
     """A release of lm-eval as a file, from the package index, kept in .models/; skips where there is no index."""
     folder = repo / ".models" / "sdist"
     name = f"lm_eval-{release}-py3-none-any.whl" if binary else f"lm_eval-{release}.tar.gz"
-    if not (folder / name).is_file():
-        only = "--only-binary" if binary else "--no-binary"
-        command = [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--pre",
-            "--no-build-isolation", only, ":all:", "--dest", str(folder), f"lm-eval=={release}",
-        ]  # fmt: skip
-        fetched = subprocess.run(command, capture_output=True, text=True, check=False)
-        if fetched.returncode != 0:
-            pytest.skip(f"lm-eval {release} is not to be had from the package index: {fetched.stderr[-300:]}")
+    with only_one("releases"):
+        if not (folder / name).is_file():
+            only = "--only-binary" if binary else "--no-binary"
+            command = [
+                sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--pre",
+                "--no-build-isolation", only, ":all:", "--dest", str(folder), f"lm-eval=={release}",
+            ]  # fmt: skip
+            fetched = subprocess.run(command, capture_output=True, text=True, check=False)
+            if fetched.returncode != 0:
+                pytest.skip(f"lm-eval {release} is not to be had from the package index: {fetched.stderr[-300:]}")
     return folder / name
 
 
