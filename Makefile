@@ -1,6 +1,7 @@
 # make demo   the harness with vLLM and the baselines on the embedded sample, in one table
 # make test   lint, types and tests, a process a core where memory allows
 # make test-quick   what starts no engine and no browser, in a minute or two
+# make results   docs/results.md: real models on real data, hours; goes on where it stopped
 # make clean  everything that the two above made
 #
 # PYTHON=python3.12      the Python to make .venv with (3.11 to 3.13)
@@ -21,7 +22,7 @@ PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
 export PYTHON VENV TORCH_INDEX
 
 .DEFAULT_GOAL := help
-.PHONY: help install models demo test test-quick lint clean
+.PHONY: help install models demo results test test-quick lint clean
 
 help:
 	@sed -n '/^\#/!q;s/^\# \{0,1\}//p' Makefile
@@ -35,6 +36,10 @@ models: install
 demo: install
 	@$(VENV)/bin/python scripts/make_models.py $(MODEL) multilingual-e5-small
 	@$(VENV)/bin/python scripts/demo.py --model $(MODEL)
+
+results: install
+	@$(VENV)/bin/python scripts/make_models.py multilingual-e5-small
+	@$(VENV)/bin/python benchmarks/results/make.py
 
 lint: install
 	$(VENV)/bin/ruff check .

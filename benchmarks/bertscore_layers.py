@@ -3,8 +3,9 @@
     python benchmarks/bertscore_layers.py --notes ../shared/data/qilin/notes.798.csv
 
 The edits are those of `qilin-tasks validate`; `unrelated` is another note in the note's place, the most that a score
-can fall. A row holds BERTScore's F1 under each edit and `loss …`: how far it falls, as a share of the fall to an unrelated
-note, so that layers with another baseline compare. 95 % intervals are clustered by note. Ends with one JSON line.
+can fall. A row holds BERTScore's F1 under each edit and `loss …`: how far it falls, as a share of the fall to an
+unrelated note, so that layers with another baseline compare. 95 % intervals are clustered by note. Ends with one JSON
+line.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def kept(*, tuned: tuple[float, float], dense: tuple[float, float] = (0.01, 0.02
     ("tuned", "said"),
     [
         ((0.001, 0.003), "on every set"),
-        ((0.0, 0.003), "on 0 of 1 sets: on the others a plain weighted sum of min-max scores does as well or better"),
+        ((0.0, 0.003), "on 0 of 1 sets: on the others a plain weighted sum of min-max scores is better or"),
         ((-0.003, -0.001), "below weighted sum (tuned)"),
     ],
 )

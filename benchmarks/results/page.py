@@ -76,7 +76,7 @@ def verdict(fusion: Mapping[str, StoredStep]) -> str:
     held = "holds" if singles else "does not hold everywhere"
     plain = (
         f"It is above the weighted sum tuned in the fold on {len(ahead)} of {len(fusion)} sets: on the others a plain "
-        "weighted sum of min-max scores does as well or better"
+        "weighted sum of min-max scores is better or, as far as these intervals tell, as good"
         if len(ahead) < len(fusion)
         else "It is above the weighted sum tuned in the fold on every set"
     )
