@@ -114,6 +114,27 @@ def test_no_answered_row(examined: Any, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert code == 1 and "3 rows of dqa, 0 answered" in checks["data"]["detail"]
 
 
+def test_citations_that_no_note_can_have_are_counted(
+    examined: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answers = rows(3)
+    answers[1]["ref_note_idx_list"] = [0, 7, -1]
+    monkeypatch.setenv("QILIN_DATA", str(write_dqa(tmp_path, answers, [("标题", "内容")])))
+    code, checks = examined(*OFF)
+    assert code == 0 and checks["data"]["status"] == "warn"
+    assert "left out 2 cited ids of 1 rows that no note can have (7 in row 1)" in checks["data"]["detail"]
+
+
+def test_a_release_of_another_size_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from qilin_tasks.doctor import data
+    from qilin_tasks.sources.qilin import open_qilin
+
+    monkeypatch.setenv("QILIN_DATA", str(write_dqa(tmp_path, rows(3), [("标题", "内容")])))
+    monkeypatch.setattr(data, "DEFAULT", open_qilin().name)
+    (finding,) = data.dqa_data()
+    assert finding.status == "warn" and "the release had 6972 rows of dqa, 2932 answered" in finding.detail
+
+
 def test_a_context_that_has_to_be_computed(examined: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     data = write_dqa(tmp_path, rows(12), [("标题", "内容")], drop=["bm25_results"])
     monkeypatch.setenv("QILIN_DATA", str(data))
@@ -145,6 +166,7 @@ def test_every_family_is_looked_at(examined: Any, monkeypatch: pytest.MonkeyPatc
     code, checks = examined("--tasks", *names, *OFF, "--max_model_len", "8192")
     assert code == 0
     assert all("documents" in checks[name]["detail"] for name in names)
+    assert " a paragraph, " in checks["reqa_xquad_zh"]["detail"]
     # Log-likelihood tasks ask for no answer; the listwise ones need most.
     assert "listwise needs most" in checks["context"]["detail"]
 

@@ -7,10 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.doctor.findings import Finding, failure
-from qilin_tasks.dqa.documents import ACTION_COLUMNS, ROW_COLUMNS, RUN_COLUMNS, is_answered, is_engaged
+from qilin_tasks.dqa.documents import (
+    ACTION_COLUMNS,
+    ROW_COLUMNS,
+    RUN_COLUMNS,
+    drop_impossible_citations,
+    is_answered,
+    is_engaged,
+)
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.sources.qilin import DEFAULT, QilinSource, open_qilin
 
+#: Rows of the dqa config of THUIR/Qilin as released, and those of them with an answer.
+RELEASED_ROWS, RELEASED_ANSWERS = 6972, 2932
 NOTE_COLUMNS = ("note_idx", "note_title", "note_content")
 
 
@@ -36,11 +45,11 @@ def _actions(source: QilinSource) -> list[str]:
 
 
 def _rows(source: QilinSource) -> Finding:
-    answered = engaged = 0
-    for rows in source.iter_rows("dqa", ["dqa_output", *_actions(source)]):
-        kept = [row for row in rows if is_answered(row)]
-        answered += len(kept)
-        engaged += sum(is_engaged(row) for row in kept if len(_actions(source)) == len(ACTION_COLUMNS))
+    answers: list[dict[str, Any]] = []
+    for rows in source.iter_rows("dqa", ["dqa_output", "ref_note_idx_list", *_actions(source)]):
+        answers += [row for row in rows if is_answered(row)]
+    answered = len(answers)
+    engaged = sum(is_engaged(row) for row in answers if len(_actions(source)) == len(ACTION_COLUMNS))
     where = source.name + (f"@{source.revision}" if source.revision else "")
     runs = [column for column in RUN_COLUMNS.values() if column in source.columns("dqa")]
     detail = (
@@ -49,6 +58,12 @@ def _rows(source: QilinSource) -> Finding:
     )
     if answered == 0:
         return Finding("data", "fail", detail, "QILIN_DATA: a copy whose dqa_output holds answers, or sample")
+    if complaint := drop_impossible_citations(answers, note_count=source.note_count()):
+        return Finding("data", "warn", f"{detail}; {complaint}", "nothing to do: only the cited notes go without them")
+    if source.name == DEFAULT and (source.row_count("dqa"), answered) != (RELEASED_ROWS, RELEASED_ANSWERS):
+        counts = f"the release had {RELEASED_ROWS} rows of dqa, {RELEASED_ANSWERS} answered"
+        fix = "QILIN_REVISION pins the commit that others used, or say in what you publish that the data differ"
+        return Finding("data", "warn", f"{detail}; {counts}", fix)
     return Finding("data", "ok", detail)
 
 
@@ -60,4 +75,7 @@ def documents(name: str, task: Any) -> Finding:
         shown = [len(doc["notes"]) for doc in docs]
         trimmed = sum(any(note.get("trimmed") for note in doc["notes"]) for doc in docs)
         detail += f", {sum(shown) / len(docs):.1f} notes each, {trimmed} of them with a trimmed note"
+    pool = getattr(task.core.settings, "pool", None)
+    if pool is not None:
+        detail += f" over a pool of {pool().summary}"
     return Finding(name, "ok", detail)
