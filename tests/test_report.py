@@ -123,7 +123,7 @@ def test_numbers_over_a_sample_are_not_taken_for_the_published_ones(
 ) -> None:
     (said,) = [text for text in warnings(*dqa) if "published rows" in text]
     assert said.startswith("qilin_dqa_na, qilin_dqa_bm25, ")
-    assert f"qilin_dqa_oracle: {DOCUMENTS} documents here (a sample, or --limit), 2,932 in the published rows" in said
+    assert f"qilin_dqa_oracle: {DOCUMENTS} documents here (a sample, or --limit), 2,932 in the data that" in said
     (note,) = published_notes(dqa[0])
     assert note.startswith("Published: Qilin")
     assert "Table 11: zero-shot" in note

@@ -92,8 +92,8 @@ def warnings(board: Board, analysis: Analysis) -> list[str]:
         if theirs and max(ours) < ENOUGH * min(theirs):
             fewer.setdefault((max(ours), min(theirs)), []).append(column.task)
     found += [
-        f"{', '.join(tasks)}: {ours:,} documents here (a sample, or --limit), {theirs:,} in the published rows: not "
-        "the same set"
+        f"{', '.join(tasks)}: {ours:,} documents here (a sample, or --limit), {theirs:,} in the data that the "
+        "published rows are about: not the same set"
         for (ours, theirs), tasks in fewer.items()
     ]
     return found
