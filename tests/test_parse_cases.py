@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import random
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.noisy_rankings import noisy_rankings
 
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.prompts import whole_response
@@ -61,33 +62,10 @@ def test_siblings(text: str, ids: list[int]) -> None:
     assert (list(ranking.ids), ranking.valid) == (ids, True)
 
 
-FORMS = (
-    lambda ids: " > ".join(f"[{i}]" for i in ids),
-    lambda ids: " > ".join(f"({i})" for i in ids),
-    lambda ids: "→".join(f"【{i}】" for i in ids),
-    lambda ids: "[" + ", ".join(map(str, ids)) + "]",
-    lambda ids: "\n".join(f"{place}. [{i}]" for place, i in enumerate(ids, start=1)),
-)
-BEFORE = (
-    "",
-    "排序结果：",
-    "Here is the ranking:\n",
-    "我比较了20篇笔记。\n",
-    "<think>先看[1]和[2]，大概2023年。</think>\n",
-    "**答案**\n",
-)
-AFTER = ("", "\n", "\n\n以上是我的排序，共3步。", "\n\nThe first one mentions 2024 and costs 15 yuan.", "\n```", "。")
-
-
 def test_a_ranking_is_found_in_generated_noise() -> None:
-    """At least 99.5 % of 4,000 rankings in known forms between prose, years, prices, reasoning and fences."""
-    chance = random.Random(11)
-    found = 0
-    for _ in range(4_000):
-        n = chance.randrange(3, 21)
-        ids = chance.sample(range(1, n + 1), n)
-        text = chance.choice(BEFORE) + chance.choice(FORMS)(ids) + chance.choice(AFTER)
-        found += list(parse_ranking(text, n=n).ids) == ids
+    """At least 99.5 % of 4,000 rankings; benchmarks/ranking_noise.py reads 20,000."""
+    drawn = islice(noisy_rankings(seed=11), 4_000)
+    found = sum(list(parse_ranking(text, n=len(ids)).ids) == ids for text, ids in drawn)
     assert found >= 0.995 * 4_000, found
 
 
