@@ -31,6 +31,7 @@ COMMANDS = {
     "rescore": "metrics again from the samples, without a model",
     "score": "score a run of any system (TREC or CSV) by the official metrics",
     "validate": "how far each metric can be trusted: edited notes, people's labels",
+    "judge": "stored answers before a judge that is checked and corrected by people's labels",
     "report": "Markdown, CSV and one HTML page",
     "upstream": "write our tasks into a checkout of lm-evaluation-harness",
     "publish-docs": "write the ready documents as a data set with a card",

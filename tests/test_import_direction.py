@@ -26,7 +26,8 @@ LAYERS = (
     {"families", "repeats"},
     {"harness", "results"},
     {"compare"},
-    {"report", "doctor", "upstream", "validity"},
+    {"judge", "validity"},
+    {"report", "doctor", "upstream"},
     {"commands"},
     {"cli"},
 )

@@ -80,7 +80,9 @@ def needed(instances: Sequence[Any], model: Model, *, max_gen_toks: int | None =
     return max(((model.count(prompt), answers[prompt]) for prompt in longest), key=sum, default=(0, 0))
 
 
-def check_prompts_fit(instances: Sequence[Any], *, metadata: Mapping[str, Any], task: str) -> None:
+def check_prompts_fit(
+    instances: Sequence[Any], *, metadata: Mapping[str, Any], task: str, way_out: str = WAYS_OUT
+) -> None:
     """Raises SettingError where a prompt and its answer don't fit; does nothing where the model is not known here.
 
     The model is known when its tokenizer can be loaded from the model arguments, which the harness merges into
@@ -101,5 +103,5 @@ def check_prompts_fit(instances: Sequence[Any], *, metadata: Mapping[str, Any], 
     if prompt + answer > limit:
         raise SettingError(
             f"{task}: the longest prompt has {prompt} tokens and {answer} are kept for the answer, but the model holds "
-            f"{limit}; the harness would cut the prompt from the left. {WAYS_OUT[0].upper()}{WAYS_OUT[1:]}"
+            f"{limit}; the harness would cut the prompt from the left. {way_out[0].upper()}{way_out[1:]}"
         )

@@ -1,0 +1,1 @@
+"""Stored answers before a judge that is held to account: nuggets, pairs, labels, and what the judge gets wrong."""
