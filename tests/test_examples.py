@@ -53,3 +53,16 @@ def test_the_files_for_github_are_yaml_and_name_scripts_that_exist(repo: Path) -
         for extras in re.findall(r'"\.\[([\w,]+)\]"', path.read_text(encoding="utf-8")):
             for extra in extras.split(","):
                 assert f"\n{extra} = [" in (repo / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_table_11_names_the_papers_five_models(repo: Path) -> None:
+    from qilin_tasks.compare.specs import read_models
+    from qilin_tasks.harness.backends import BACKENDS
+    from qilin_tasks.results.published import published_for
+
+    specs = read_models(repo / "examples" / "table11.yaml")
+    assert len(specs) == len(published_for("dqa", "na")) == 5
+    for spec in specs:
+        assert BACKENDS[spec.backend].argument in spec.args
+        # Keys come through the environment alone.
+        assert all(value == f"${{{name}}}" for name, value in spec.environment.items())
