@@ -24,8 +24,9 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.collect import Board, boards_of, shown_document
+from qilin_tasks.report.markdown import _escape, markdown
 from qilin_tasks.report.plots import plots_of
-from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, _escape, published_notes, table, warnings
+from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, published_notes, table, warnings
 from qilin_tasks.results import stats
 from qilin_tasks.results.reader import find_results
 from qilin_tasks.results.scores import load_scores, short_table
@@ -280,7 +281,7 @@ def test_few_documents_and_no_direction(tmp_path: Path) -> None:
         assert interval.low >= 0
     assert all(analysis.intervals["qilin_dqa_na", model, "rouge_l"].high <= 1 for model in "ab")
     assert all(row.test.difference.low >= -1 and row.test.difference.high <= 1 for row in analysis.pairs)
-    text = tables.markdown([(board, analysis)], resamples=RESAMPLES, seed=1, title="t")
+    text = markdown([(board, analysis)], resamples=RESAMPLES, seed=1, title="t")
     assert "(no direction is better)" in text and "(higher is better)" in text
 
 

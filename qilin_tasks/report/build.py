@@ -10,9 +10,10 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
+from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
-from qilin_tasks.report.tables import markdown, pairs_csv, results_csv, warnings
+from qilin_tasks.report.tables import pairs_csv, results_csv, warnings
 from qilin_tasks.results.reader import find_results
 
 #: The page's packed data; tables, plots and the program come on top of it.

@@ -12,6 +12,7 @@ from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board
 from qilin_tasks.report.packing import Packed
 from qilin_tasks.report.plots import plots_of
+from qilin_tasks.report.standings_page import standings_section
 from qilin_tasks.report.tables import (
     MODEL,
     Cell,
@@ -46,14 +47,16 @@ def page(
         '<meta name="referrer" content="no-referrer">'
         f"<title>{escape(title)}</title><style>{style}</style></head><body>"
         f'<header><h1>{escape(title)}</h1><button id="theme" type="button">light / dark</button></header>'
-        f'<p class="method">{escape(method(resamples=resamples, seed=seed))}</p><nav>'
+        "<nav>"
     )
     for i, (board, _) in enumerate(boards):
         yield f'<a href="#b{i}">{escape(board.name)}</a>'
-    yield '<a href="#browser">samples</a></nav><main>'
+    yield '<a href="#browser">samples</a><a href="#method">method</a></nav><main>'
     for i, (board, analysis) in enumerate(boards):
         yield from _board(board, analysis, f"b{i}")
     yield _browser(packed)
+    yield '<section id="method"><h2>Method</h2>'
+    yield f'<p class="method">{escape(method(resamples=resamples, seed=seed))}</p></section>'
     yield "</main>"
     yield f'<script type="text/plain" id="core">{packed.core}</script>'
     for name, text in packed.blocks.items():
@@ -74,8 +77,13 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
     if analysis.clusters != analysis.documents:
         documents += f" in {analysis.clusters:,} clusters"
     yield f'<section id="{name}"><h2>{escape(board.name)}</h2><p class="soft">{documents} in the paired statistics</p>'
-    for text in warnings(board, analysis):
-        yield f'<p class="warning">{escape(text)}</p>'
+    yield from standings_section(board, analysis)
+    told = warnings(board, analysis)
+    if told:
+        yield f"<details><summary>{len(told)} {'warning' if len(told) == 1 else 'warnings'}</summary>"
+        for text in told:
+            yield f'<p class="warning">{escape(text)}</p>'
+        yield "</details>"
     for text in published_notes(board):
         yield f'<p class="soft">{escape(text)}</p>'
     headline = board.headline()

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
+from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.results.published import Published, published_for
 from qilin_tasks.results.stats import Interval
@@ -150,31 +149,6 @@ def spread(interval: Interval) -> str:
     return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
 
 
-def _escape(text: str) -> str:
-    """A name inside a Markdown table: nothing in it may act as markup."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
-
-
-def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int, title: str) -> str:
-    """The whole report as Markdown."""
-    lines = [f"# {_escape(title)}", "", method(resamples=resamples, seed=seed), ""]
-    for board, analysis in boards:
-        lines += [f"## {_escape(board.name)}", ""]
-        for text in warnings(board, analysis):
-            lines += [f"> **Warning:** {_escape(text)}", ""]
-        for text in published_notes(board):
-            lines += [_escape(text), ""]
-        for metric in board.metrics:
-            lines += _markdown_table(board, analysis, metric)
-        lines += _markdown_pairs(analysis.pairs)
-        lines += _markdown_lifts(analysis.lifts)
-        lines += ["### Signatures", ""]
-        lines += [f"* `{signature}`: {_escape(', '.join(names))}" for signature, names in signatures(board).items()] + [
-            ""
-        ]
-    return "\n".join(lines)
-
-
 def method(*, resamples: int, seed: int) -> str:
     """How the numbers were made, in one paragraph."""
     return (
@@ -193,55 +167,6 @@ def signatures(board: Board) -> dict[str, list[str]]:
         for row in column.rows:
             found.setdefault(row.result.signature or "no signature", []).append(f"{row.result.model} ({column.task})")
     return found
-
-
-def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:
-    arrow = direction(board.higher_is_better[metric])
-    names = [column_name(column) for column in board.columns]
-    lines = [f"### {_escape(metric)} ({arrow})", "", "| system | " + " | ".join(map(_escape, names)) + " |"]
-    lines.append("|---|" + "---:|" * len(names))
-    for row in table(board, analysis, metric):
-        mark = "" if row.kind == MODEL else f" ({row.kind})"
-        lines.append(f"| {_escape(row.name)}{mark} | " + " | ".join(map(_markdown_cell, row.cells)) + " |")
-    return [*lines, ""]
-
-
-def _markdown_cell(cell: Cell | None) -> str:
-    if cell is None:
-        return "–"
-    if cell.interval is None:
-        return number(cell.value)
-    letters = f" <sup>{cell.letters}</sup>" if cell.letters else ""
-    dagger = " †" if cell.problem else ""
-    interval = cell.interval
-    limits = f"[{number(interval.low)}, {number(interval.high)}]"
-    return f"{number(cell.value)} ± {number(interval.se)} {limits}{letters}{dagger}"
-
-
-def _markdown_pairs(pairs: list[PairRow]) -> list[str]:
-    if not pairs:
-        return []
-    lines = ["### Models against each other", "", "| condition | metric | pair | difference | p (Holm) |"]
-    lines.append("|---|---|---|---:|---:|")
-    for row in pairs:
-        pair = f"{_escape(row.first)} − {_escape(row.second)}"
-        lines.append(
-            f"| {_escape(row.condition)} | {_escape(row.metric)} | {pair} | {spread(row.test.difference)} | "
-            f"{p_value(row.test.p_holm)} |"
-        )
-    return [*lines, ""]
-
-
-def _markdown_lifts(lifts: list[LiftRow]) -> list[str]:
-    if not lifts:
-        return []
-    lines = ["### Lift over no context, and share of the gap to the oracle that is closed", ""]
-    lines += ["| model | condition | metric | lift | p (Holm) | share of the gap |", "|---|---|---|---:|---:|---:|"]
-    for row in lifts:
-        names = " | ".join(map(_escape, (row.model, row.condition, row.metric)))
-        numbers = f"{spread(row.lift.difference)} | {p_value(row.lift.p_holm)} | {share(row.share)}"
-        lines.append(f"| {names} | {numbers} |")
-    return [*lines, ""]
 
 
 RESULT_FIELDS = (
