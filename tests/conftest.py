@@ -46,6 +46,8 @@ def pytest_xdist_auto_num_workers() -> int:
     return workers if workers > 1 else 0
 
 
+# First: pytest-xdist writes the groups into the node ids in its own hook of this name, and would find none.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files stay whole in one process, those that start an engine share one, and what takes long begins first."""
     starts_engine = {item.path for item in items if item.get_closest_marker("vllm")}
