@@ -17,8 +17,8 @@ VENV ?= .venv
 TORCH_INDEX ?=
 MODEL ?= gemma-3-270m
 PYTEST_ARGS ?=
-# Whole files to a process, in the order of tests/conftest.py.
-PARALLEL := -n auto --dist loadgroup --no-loadscope-reorder
+# Whole files to a process, in the order of tests/conftest.py, whose scheduler it is.
+PARALLEL := -n auto --dist loadscope --no-loadscope-reorder
 export PYTHON VENV TORCH_INDEX
 
 .DEFAULT_GOAL := help

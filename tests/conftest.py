@@ -46,15 +46,31 @@ def pytest_xdist_auto_num_workers() -> int:
     return workers if workers > 1 else 0
 
 
-# First: pytest-xdist writes the groups into the node ids in its own hook of this name, and would find none.
-@pytest.hookimpl(tryfirst=True)
+def _unit(node_id: str) -> str:
+    """What goes to one process as a whole: a file, or all files named for vLLM (two engines need twice the memory)."""
+    file = node_id.partition("::")[0]
+    return "engine" if "vllm" in file else file
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files stay whole in one process, those that start an engine share one, and what takes long begins first."""
-    starts_engine = {item.path for item in items if item.get_closest_marker("vllm")}
+    """What takes long begins first: the engines, then files with slow tests."""
+    misnamed = {item.path.name for item in items if item.get_closest_marker("vllm") and _unit(item.nodeid) != "engine"}
+    if misnamed:
+        raise pytest.UsageError(f"tests that start vLLM lie in test_*vllm*.py, not in {', '.join(sorted(misnamed))}")
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("engine" if item.path in starts_engine else item.path.stem))
-    items.sort(key=lambda item: (item.path not in starts_engine, item.path not in slow))
+    items.sort(key=lambda item: (_unit(item.nodeid) != "engine", item.path not in slow))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Our units, in our order. (`--dist loadgroup` loses its groups with pytest 9.2 and pytest-xdist 3.8.)"""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByUnit(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _unit(nodeid)
+
+    return ByUnit(config, log)
 
 
 @pytest.fixture(scope="session")

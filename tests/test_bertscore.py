@@ -60,12 +60,14 @@ def differences(ours: BertScores, theirs: Sequence[Sequence[float]]) -> float:
 
 
 @pytest.mark.parametrize("layer", [0, 1, 8, 12])
+@pytest.mark.slow
 def test_bert_scores_numbers_in_chinese(bert_zh: str, chinese_pairs: tuple[list[str], list[str]], layer: int) -> None:
     ours = BertScorer(model=bert_zh, layer=layer, device="cpu").score(*chinese_pairs)
     assert differences(ours, bert_score(*chinese_pairs, model=bert_zh, layer=layer)) < 1e-5
     assert ours.cut == [False] * 60
 
 
+@pytest.mark.slow
 def test_bert_scores_numbers_with_a_trained_encoder(minilm: Path, shared: Path) -> None:
     """English questions, and questions against Chinese ones; some paragraphs longer than the encoder's 512 tokens."""
     texts = {}
@@ -115,6 +117,7 @@ def tiny_roberta(folder: Path) -> str:
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 500])
+@pytest.mark.slow
 def test_order_and_batches_change_nothing(
     bert_zh: str, chinese_pairs: tuple[list[str], list[str]], batch_size: int
 ) -> None:

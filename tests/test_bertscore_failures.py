@@ -162,6 +162,7 @@ def test_check_downloads_all_that_scoring_needs(
     assert len(online.requests) == before
 
 
+@pytest.mark.slow
 def test_hub_that_is_not_reachable(hub_at: Callable[[str], Path]) -> None:
     hub_at("http://127.0.0.1:9")
     with pytest.raises(DependencyError, match=r"BERTScore model 'lab/bert-zh': .*or give the folder's path"):

@@ -15,6 +15,9 @@ from support.openai_server import ChatServer, by_prompt, chat_server
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.results.reader import find_results, iter_samples
 
+# Every test here leans on one comparison of three models.
+pytestmark = pytest.mark.slow
+
 KEY = "sk-this-key-must-never-be-written-1234567890"
 
 

@@ -56,6 +56,12 @@ SCHEMA = {
 }
 
 
+@pytest.fixture(autouse=True)
+def no_pause_between_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The harness waits a second and more before it asks again; what is asked and answered doesn't hang on that."""
+    monkeypatch.setattr("tenacity.wait_exponential.__call__", lambda self, retry_state: 0.01)
+
+
 def model_of(server: ChatServer, *, on_refusal: str = "stop", **options: Any) -> Any:
     made = {"model": "m", "base_url": server.url, "max_retries": 2, "timeout": 1, "num_concurrent": 1, **options}
     model = get_model("local-chat-completions").create_from_arg_obj(made, {})
@@ -135,6 +141,7 @@ def test_every_request_is_one_by_the_schema(concurrent: int, until: list[str]) -
         jsonschema.validate({**payload, "stop": []}, SCHEMA)
 
 
+@pytest.mark.slow
 def test_a_comparison_counts_refusals_and_fails_on_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -143,6 +143,7 @@ def test_garbage_is_set_aside(tmp_path: Path) -> None:
     check_damaged(path, {"a": "b"}, kept=0)
 
 
+@pytest.mark.slow
 def test_a_byte_flipped_anywhere(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite"
     values = filled(path, 60)

@@ -100,6 +100,7 @@ def test_mean_pooling_is_the_mean_over_the_texts_own_tokens(tiny_bert: Path) -> 
 
 
 @pytest.mark.parametrize("backend", ["mean-pooling", "sentence-transformers"])
+@pytest.mark.slow
 def test_several_devices_give_what_one_gives(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
     texts = [f"text {number} " + "word " * (number % 5) for number in range(11)]
     alone = load_encoder(str(tiny_bert), backend=backend, batch_size=2, max_length=16).encode(texts)
@@ -285,6 +286,7 @@ def test_a_cross_encoder_scores_pairs(tiny_bert: Path, tmp_path: Path) -> None:
     assert dict(found[0]) == pytest.approx(alone, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_a_cross_encoder_on_several_devices(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pairs = [("ab", f"text {number}") for number in range(7)]
     alone = rerank.CrossEncoderScorer(str(tiny_bert), batch_size=2, max_length=16).score(pairs)

@@ -107,6 +107,7 @@ def load(**ignored):
 """
 
 
+@pytest.mark.slow
 def test_a_yaml_of_somebody_elses_can_name_them(tmp_path: Path) -> None:
     copy = release(tmp_path / "harness")
     mine = tmp_path / "mine"

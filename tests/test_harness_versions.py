@@ -68,6 +68,7 @@ def test_another_release_gives_the_same(
     assert differences(here["made"], there["made"]) == []
 
 
+@pytest.mark.slow
 def test_repeats_are_all_scored(here: dict[str, Any]) -> None:
     task = here["made"]["repeats"]["tasks"]["my_repeats"]
     # The n-th answer to a prompt has 5 n characters: 5, 10 and 15.
@@ -78,6 +79,7 @@ def test_repeats_are_all_scored(here: dict[str, Any]) -> None:
     assert "|repeats:3|" in task["signature"]
 
 
+@pytest.mark.slow
 def test_metrics_of_ones_own(here: dict[str, Any]) -> None:
     task = here["made"]["metrics of one's own"]["tasks"]["my_metrics"]
     assert set(task["values"]) == {"rouge_l,none", "has_digit,none", "share,none"}
@@ -87,6 +89,7 @@ def test_metrics_of_ones_own(here: dict[str, Any]) -> None:
     assert {"has_digit", "share", "rouge_l"} == set(rescored["values"])
 
 
+@pytest.mark.slow
 def test_a_group_may_override_settings_two_levels_down(here: dict[str, Any]) -> None:
     tasks = here["made"]["override two levels down"]["tasks"]
     assert tasks["qilin_dqa_bm25"]["signature"].startswith("dqa|ctx:bm25|k:1|")
@@ -94,12 +97,14 @@ def test_a_group_may_override_settings_two_levels_down(here: dict[str, Any]) -> 
     assert set(tasks) == {"qilin_dqa_bm25", "qilin_dqa_na"}
 
 
+@pytest.mark.slow
 def test_predictions_get_all_metrics_later(here: dict[str, Any]) -> None:
     (rescored,) = here["made"]["predicted, rescored"].values()
     assert {"rouge_l", "rouge_l_jieba", "empty_rate", "notes_shown"} <= set(rescored["values"])
     assert "bypass" not in rescored["values"]
 
 
+@pytest.mark.slow
 def test_the_group_qilin_holds_the_whole_folder(here: dict[str, Any], repo: Path) -> None:
     files = {path.stem for path in (repo / "lm_eval_tasks" / "qilin").glob("qilin_*.yaml")}
     groups = {"qilin_dqa", "qilin_ranking", "qilin_search", "qilin_recommendation"}

@@ -289,10 +289,12 @@ def exercise(copy: HarnessCopy, output: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "nothing was installed" in copy.command("uninstall").stdout
 
 
+@pytest.mark.slow
 def test_in_a_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     exercise(release(tmp_path), tmp_path / "runs", monkeypatch)
 
 
+@pytest.mark.slow
 def test_in_an_editable_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copy = editable(tmp_path)
     # The copy, not the test run's own lm-eval: setuptools' hook is what finds it.

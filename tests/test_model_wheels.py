@@ -143,6 +143,7 @@ def test_an_unknown_name_is_refused_before_anything_is_made(tmp_path: Path) -> N
     assert not (tmp_path / "models").exists()
 
 
+@pytest.mark.slow
 def test_only_what_is_named_is_made(tmp_path: Path) -> None:
     ran = make_models("tiny-bert-zh", "--root", str(tmp_path))
     assert ran.stdout.splitlines() == [str(tmp_path / "tiny-bert-zh")]

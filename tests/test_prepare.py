@@ -222,6 +222,7 @@ def test_work_of_another_recipe_is_thrown_away(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_killed_at_any_moment_the_result_is_the_same(shared: Path, tmp_path: Path, repo: Path) -> None:
     from support.dqa_folder import write_real_notes
 

@@ -42,6 +42,7 @@ def test_what_a_results_file_says(tmp_path: Path) -> None:
     assert samples[1].prompts == ["Q: 问题8"]
 
 
+@pytest.mark.slow
 def test_files_that_the_harness_itself_writes(tmp_path: Path) -> None:
     """A stock task through the real command line, with the harness's dummy model."""
     data = tmp_path / "data.jsonl"

@@ -183,6 +183,7 @@ def evaluate(
     return json.loads(file.read_text(encoding="utf-8")), ran.stderr
 
 
+@pytest.mark.slow
 def test_a_baseline_runs_beside_a_task_of_the_users(copy: HarnessCopy, tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
@@ -199,6 +200,7 @@ def test_a_baseline_runs_beside_a_task_of_the_users(copy: HarnessCopy, tmp_path:
     assert "overrides existing task" not in log
 
 
+@pytest.mark.slow
 def test_a_model_of_the_harness_runs_and_installed_tasks_are_not_loaded_twice(
     copy: HarnessCopy, tmp_path: Path
 ) -> None:
@@ -284,6 +286,7 @@ def test_metadata_reaches_the_harness_in_any_place_and_spelling(parsed: Any) -> 
         assert args.metadata == {"top_k": 3, "note_chars": 90} and args.tasks == ["a", "b"]
 
 
+@pytest.mark.slow
 def test_results_that_could_not_be_saved_are_told_by_the_exit_code(
     copy: HarnessCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -299,6 +302,7 @@ def test_results_that_could_not_be_saved_are_told_by_the_exit_code(
     assert last.startswith("error: not saved: Could not save results aggregated (") and "NotADirectoryError" in last
 
 
+@pytest.mark.slow
 def test_a_terminal_without_utf8(copy: HarnessCopy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name, value in {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "QILIN_DATA": "sample"}.items():
         monkeypatch.setenv(name, value)
@@ -313,6 +317,7 @@ def test_a_terminal_without_utf8(copy: HarnessCopy, monkeypatch: pytest.MonkeyPa
     assert copy.command("doctor", "--tasks", "没有", *OFF).returncode == 1
 
 
+@pytest.mark.slow
 def test_our_folders_are_all_that_is_read_where_they_are_enough(
     copy: HarnessCopy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -222,6 +222,7 @@ def test_reasoning_cases(dqa: ModuleType, shared: Path) -> None:
         assert (found is None, found or "") == (case["unfinished"], case["answer"]), case["kind"]
 
 
+@pytest.mark.slow
 def test_bertscore_is_the_packages(dqa: ModuleType, minilm: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from bert_score import BERTScorer
 

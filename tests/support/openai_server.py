@@ -130,7 +130,7 @@ def chat_server(**options: Any) -> Iterator[ChatServer]:
     http = Server(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
     server.url = f"http://127.0.0.1:{http.server_address[1]}/v1/chat/completions"
-    thread = threading.Thread(target=http.serve_forever, daemon=True)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
         yield server
