@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from support.dqa_folder import DQA_SCHEMA, dqa_row, real_notes, write_config, write_dqa, write_real_notes
+from support.dqa_folder import DQA_SCHEMA, dqa_row, prepared, real_notes, write_config, write_dqa, write_real_notes
 from test_settings import settings
 
 from qilin_tasks.dqa.documents import build_dqa, is_answered
@@ -216,23 +216,6 @@ def test_a_row_without_a_possible_citation_stops_only_oracle(tmp_path):
     assert build_dqa(settings(context="na"), spec=str(tmp_path))
     with pytest.raises(DataError, match=r"dqa row 0, ref_note_idx_list: none of its ids \[-1, -1\] can be a note"):
         build_dqa(settings(context="oracle"), spec=str(tmp_path))
-
-
-def prepared(folder, retriever, rankings):
-    """A run as `prepare` writes it."""
-    from qilin_tasks.retrieval.run_file import write_contexts
-    from qilin_tasks.sources.qilin import open_qilin
-
-    source = open_qilin(str(folder))
-    recipe = {
-        "retriever": retriever,
-        "config": "dqa",
-        "corpus_fingerprint": source.fingerprint("notes"),
-        "config_fingerprint": source.fingerprint("dqa"),
-    }
-    path = folder / f"{retriever}.parquet"
-    write_contexts(path, rankings, recipe=recipe)
-    return str(path)
 
 
 def test_a_run_must_be_what_the_condition_says(folder):

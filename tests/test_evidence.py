@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from support.dqa_folder import dqa_row, write_dqa
+from support.dqa_folder import dqa_row, prepared, write_dqa
 from support.evaluation import ScriptedModel, evaluate, metric
 
 from qilin_tasks.errors import SettingError
@@ -68,6 +68,23 @@ def test_settings():
         settings(distractors=1.5)
     with pytest.raises(SettingError, match="place 'end': choose from first, last, middle, shuffled"):
         settings(place="end")
+
+
+def test_the_signature_names_the_run_that_the_distractors_come_from(folder):
+    from qilin_tasks.evidence.scorer import CiteScorer, EvidenceScorer, NoEvidenceScorer
+
+    notes = range(CITED, CITED + NOTES)
+    runs = [
+        prepared(folder, "dense", {row: [(note, 0.0) for note in order] for row in range(ROWS)}, name=name)
+        for name, order in (("forth", notes), ("back", list(reversed(notes))))
+    ]
+    chosen = [settings(contexts=path) for path in (None, *runs)]
+    assert build_evidence(chosen[1]) != build_evidence(chosen[2])
+    for scorer in (EvidenceScorer, CiteScorer, NoEvidenceScorer):
+        released, *given = [scorer(one).document_parts()["pool"] for one in chosen]
+        assert released == "bm25-30-leak0.5"
+        assert len(set(given)) == 2
+        assert all(part.startswith("dense@") and part.endswith("-30-leak0.5") for part in given)
 
 
 @pytest.mark.parametrize("place", PLACES)

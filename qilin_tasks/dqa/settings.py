@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 from qilin_tasks.errors import SettingError, unknown
@@ -73,7 +71,9 @@ class DQASettings(BertScoreSettings):
 
     def check_recipe(self) -> None:
         """Raises SettingError where another retriever made the run than the condition's name says."""
-        wanted, made = RETRIEVERS[self.context], str(self._recipe.get("retriever"))
+        from qilin_tasks.retrieval.run_file import read_recipe
+
+        wanted, made = RETRIEVERS[self.context], str(read_recipe(str(self.context_file)).get("retriever"))
         if wanted is not None and made != wanted:
             raise SettingError(
                 f"contexts {self.context_file!r}: the retriever {made!r} made this run, and the context "
@@ -82,15 +82,10 @@ class DQASettings(BertScoreSettings):
             )
 
     @property
-    def _recipe(self) -> dict[str, Any]:
-        from qilin_tasks.retrieval.run_file import read_recipe
-
-        return read_recipe(str(self.context_file))
-
-    @property
     def context_part(self) -> str:
         """The condition in the signature: with the retriever and the digest of the run where a file is shown."""
         if (path := self.context_file) is None:
             return self.context
-        made = self._recipe.get("retriever")
-        return f"{self.context}({made}@{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]})"
+        from qilin_tasks.retrieval.run_file import signed
+
+        return f"{self.context}({signed(path)})"

@@ -36,7 +36,7 @@ class EvidenceScorer(AnswerScorer[EvidenceSettings]):
             "distractors": f"{chosen.distractors:g}",
             "place": chosen.place,
             "seed": chosen.seed,
-            "pool": f"bm25-{POOL}-leak{LEAK}",
+            "pool": f"{chosen.ranking_part}-{POOL}-leak{LEAK}",
             "note": chosen.note_chars,
             "total": chosen.context_chars,
             "answers": chosen.answers,

@@ -48,3 +48,12 @@ class EvidenceSettings(BertScoreSettings):
         """How many of the notes are cited ones: at least one, unless all are distractors."""
         wanted = self.notes - int(self.notes * self.distractors + 0.5)
         return 0 if self.distractors == 1 else max(wanted, 1)
+
+    @property
+    def ranking_part(self) -> str:
+        """Whose best are the distractors, in the signature: the release's BM25, or a run by retriever and digest."""
+        if self.contexts is None:
+            return "bm25"
+        from qilin_tasks.retrieval.run_file import signed
+
+        return signed(self.contexts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -63,6 +64,11 @@ def read_recipe(path: str | os.PathLike[str]) -> dict[str, Any]:
     if recipe.get("format") != FORMAT:
         raise DataError(f"{path}: run format {recipe.get('format')!r}, this version reads {FORMAT}; make the run again")
     return recipe
+
+
+def signed(path: str | os.PathLike[str]) -> str:
+    """A run's part of a signature, `bm25@<digest>`: its retriever and what tells its file from any other."""
+    return f"{read_recipe(path).get('retriever')}@{hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]}"
 
 
 def read_contexts(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,25 @@ def write_dqa(
         NOTES_SCHEMA,
     )
     return folder
+
+
+def prepared(
+    folder: Path, retriever: str, rankings: Mapping[int, Sequence[tuple[int, float]]], *, name: str | None = None
+) -> str:
+    """The path of a run over the folder's `dqa` as `prepare` writes it."""
+    from qilin_tasks.retrieval.run_file import write_contexts
+    from qilin_tasks.sources.qilin import open_qilin
+
+    source = open_qilin(str(folder))
+    recipe = {
+        "retriever": retriever,
+        "config": "dqa",
+        "corpus_fingerprint": source.fingerprint("notes"),
+        "config_fingerprint": source.fingerprint("dqa"),
+    }
+    path = folder / f"{name or retriever}.parquet"
+    write_contexts(path, rankings, recipe=recipe)
+    return str(path)
 
 
 def real_notes(shared: Path) -> list[tuple[str, str]]:
