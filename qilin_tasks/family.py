@@ -45,6 +45,10 @@ class Scorer(ABC, Generic[S, B]):
         off = self.unavailable()
         return rows({name: metric.score(batch) for name, metric in self.METRICS.items() if name not in off})
 
+    def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
+        """Columns a document for its samples alone, no metrics: what another tool makes of the same responses."""
+        return [{} for _ in docs]
+
     def signature_parts(self) -> dict[str, Any]:
         """The settings that change a number, in the order of the signature; the metrics' recipes come last."""
         return {**self.document_parts(), **recipes(self.METRICS, self.settings)}

@@ -28,6 +28,7 @@ from qilin_tasks.harness.response_store import ResponseStore
 from qilin_tasks.harness.stored import StoredLM
 from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
+from qilin_tasks.results.asides import add_asides
 from qilin_tasks.results.reader import signature_parts
 
 #: A killed predecessor needs a moment to die.
@@ -87,6 +88,7 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     _check(done, planned)
     if job["on_refusal"] == "empty":
         count_refusals(done)
+    add_asides(done.samples, done.results["configs"][done.task].get("metadata") or {})
     done.results["config"]["model"] = job["backend"]
     done.results["compare"] = {
         "settings": job["settings"],

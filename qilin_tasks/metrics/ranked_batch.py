@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from qilin_tasks.metrics.hits import Floats
-from qilin_tasks.metrics.metric import Metric
+from qilin_tasks.metrics.metric import Metric, rows
 from qilin_tasks.parsing.rankings import ParsedRanking
+from qilin_tasks.parsing.simple_ranking import simple_ranking
 
 #: What the two readings of a ranking add to a metric's name.
 SUFFIXES = {"": "what was not ranked is not retrieved", "_repaired": "the rest follows in shown order"}
@@ -71,6 +72,20 @@ RATES: dict[str, Metric[Any]] = {
         lambda parsed, shown: sum(ranking.unfinished for ranking in parsed) / len(parsed),
     ),
 }
+
+
+#: What is added to a metric's name where the answers were read by RankLLM's rule, which appends what isn't ranked.
+SIMPLE = "_simple"
+
+
+def read_simply(text: str | None, *, n: int) -> ParsedRanking:
+    """An answer by RankLLM's rule, in the place of `parsing.rankings.parse_ranking`."""
+    return whole(simple_ranking(text, n))
+
+
+def simple_columns(batch: Any, table: Mapping[str, Metric[Any]], names: Sequence[str]) -> list[dict[str, float]]:
+    """`name_simple` a document, from a batch that was read by `read_simply`."""
+    return rows({f"{name}{SIMPLE}": table[f"{name}_repaired"].score(batch) for name in names})
 
 
 def whole(ids: Sequence[int]) -> ParsedRanking:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import count
 from qilin_tasks.metrics.hits import Floats, Hits, hit_ranks
 from qilin_tasks.metrics.metric import Table
-from qilin_tasks.metrics.ranked_batch import RATES, strict_and_repaired, whole
+from qilin_tasks.metrics.ranked_batch import RATES, read_simply, simple_columns, strict_and_repaired, whole
 from qilin_tasks.metrics.ranking import QILIN_MEASURES, RANKING_METRICS, parse_measure, repair
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
@@ -91,13 +91,25 @@ class ListwiseScorer(_RankingScorer):
     settings: ListwiseSettings
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedRequests:
+        return self._read(docs, responses, parse_ranking)
+
+    def _read(
+        self,
+        docs: Sequence[Document],
+        responses: Sequence[Sequence[str | None]],
+        read: Callable[..., ParsedRanking],
+    ) -> RankedRequests:
         rankings, parsed = [], []
         for doc, answers in zip(docs, responses, strict=True):
             shown: list[list[int]] = doc["windows"]
-            parsed.append([parse_ranking(text, n=len(ids)) for text, ids in zip(answers, shown, strict=True)])
+            parsed.append([read(text, n=len(ids)) for text, ids in zip(answers, shown, strict=True)])
             ranked = [[ids[i - 1] for i in ranking.ids] for ranking, ids in zip(parsed[-1], shown, strict=True)]
             rankings.append(merge(ranked, shown, n=len(doc["candidates"])))
         return RankedRequests(docs, rankings, parsed)
+
+    def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
+        """`mrr@10_simple`, `map@10_simple`: answers read by RankLLM's rule, so that one sees what parsing is worth."""
+        return simple_columns(self._read(docs, responses, read_simply), self.METRICS, ("mrr@10", "map@10"))
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings

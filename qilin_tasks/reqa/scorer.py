@@ -14,7 +14,7 @@ from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import count
 from qilin_tasks.metrics.hits import Floats, Hits
 from qilin_tasks.metrics.metric import Metric, Table
-from qilin_tasks.metrics.ranked_batch import RATES, SUFFIXES, strict_and_repaired, whole
+from qilin_tasks.metrics.ranked_batch import RATES, SUFFIXES, read_simply, simple_columns, strict_and_repaired, whole
 from qilin_tasks.metrics.recall import success
 from qilin_tasks.metrics.reciprocal_rank import reciprocal_rank
 from qilin_tasks.parsing.answers import strip_reasoning
@@ -90,12 +90,22 @@ class ListwiseScorer(_ReQAScorer):
     settings: CandidateSettings
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedSentences:
-        parsed = [
-            parse_ranking(response[0], n=len(doc["candidates"])) for doc, response in zip(docs, responses, strict=True)
-        ]
+        return self._read(docs, responses, parse_ranking)
+
+    def _read(
+        self,
+        docs: Sequence[Document],
+        responses: Sequence[Sequence[str | None]],
+        read: Callable[..., ParsedRanking],
+    ) -> RankedSentences:
+        parsed = [read(response[0], n=len(doc["candidates"])) for doc, response in zip(docs, responses, strict=True)]
         judged = [Judged(doc["relevant"], doc["owners"], doc["documents"]) for doc in docs]
         ranks = candidate_ranks([ranking.ids for ranking in parsed], judged)
         return RankedSentences(docs, ranks, [[ranking] for ranking in parsed])
+
+    def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
+        """`mrr_simple`: the answers read by RankLLM's rule, so that one sees what parsing is worth."""
+        return simple_columns(self._read(docs, responses, read_simply), self.METRICS, ("mrr",))
 
     def document_parts(self) -> dict[str, Any]:
         return {
@@ -117,6 +127,8 @@ class LikelihoodScorer(ListwiseScorer):
     """
 
     settings: LikelihoodSettings
+    # Nothing was written that another rule could read.
+    asides = Scorer.asides
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> RankedSentences:
         pairs = []

@@ -174,7 +174,8 @@ def _parse(line: bytes, where: str) -> dict[str, Any]:
     return parsed
 
 
-def _sample(line: bytes, where: str) -> Sample:
+def sample_of_line(line: bytes, where: str) -> Sample:
+    """One line of a samples file. Raises DataError, with `where`, for what is none."""
     start = line.rfind(_TAIL)
     if start > 0 and line.rstrip().endswith(b"}"):
         try:
@@ -202,7 +203,7 @@ def iter_samples(result: TaskResult) -> Iterator[Sample]:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
-            sample = _sample(line, f"{path}, line {number}")
+            sample = sample_of_line(line, f"{path}, line {number}")
             counts[sample.filter] += 1
             yield sample
     for name, count in counts.items() or [(NO_FILTER, 0)]:

@@ -21,8 +21,8 @@ from qilin_tasks.files import Together
 from qilin_tasks.metrics.metric import Metric
 from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.answers import REFUSED_RATE
-from qilin_tasks.parsing.prompts import whole_response
 from qilin_tasks.repeats import WithOwn, score_repeats
+from qilin_tasks.results.asides import asides, responses_of
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
 from qilin_tasks.signature import signature
 
@@ -89,7 +89,7 @@ def rescore(
         # The file holds the target as text; a document's own field keeps its kind.
         return doc[field] if field in doc else targets[doc["doc_key"]]
 
-    scored = score_repeats(WithOwn(scorer, own, target), docs, [_responses(sample) for sample in samples])
+    scored = score_repeats(WithOwn(scorer, own, target), docs, [responses_of(sample) for sample in samples])
     # The YAML may list fewer metrics than the family has; what the old settings had switched off may come now, and
     # answers that came without metrics (`--predict_only`) get all of them.
     shown = {*result.values, *before.unavailable(), *own} if _has_metrics(result) else {*scorer.METRICS, *own}
@@ -104,21 +104,8 @@ def rescore(
         names.append(REFUSED_RATE)
         for sample in samples:
             values[sample.key][REFUSED_RATE] = sample.scores.get(REFUSED_RATE, 0.0)
-    return _write(result, by_filter, values, names=names, metadata=metadata, own=own, into=into)
-
-
-def _responses(sample: Sample) -> list[list[Any]]:
-    """The repeats of each request, as the task sees them; the samples file holds numbers as text."""
-    prompts = sample.raw_prompts
-    return [
-        [
-            (float(response[0]), str(response[1]) == "True")
-            if isinstance(response, list)
-            else whole_response(prompts[number] if number < len(prompts) else "", response)
-            for response in repeats
-        ]
-        for number, repeats in enumerate(sample.responses)
-    ]
+    columns = {sample.key: row for sample, row in zip(samples, asides(scorer, samples), strict=True)}
+    return _write(result, by_filter, values, columns, names=names, metadata=metadata, own=own, into=into)
 
 
 def _config(result: TaskResult) -> dict[str, Any]:
@@ -141,6 +128,7 @@ def _write(
     result: TaskResult,
     by_filter: Mapping[str, Sequence[Sample]],
     values: Mapping[int | str, Mapping[str, float]],
+    columns: Mapping[int | str, Mapping[str, float]],
     *,
     names: Sequence[str],
     metadata: Mapping[str, Any],
@@ -175,7 +163,7 @@ def _write(
     data["date"] = now.timestamp()
     data["rescored_from"] = result.path.name
     lines = (
-        json.dumps(_line(sample, values[sample.key], names=names), ensure_ascii=False)
+        json.dumps({**_line(sample, values[sample.key], names=names), **columns[sample.key]}, ensure_ascii=False)
         for samples in by_filter.values()
         for sample in samples
     )
