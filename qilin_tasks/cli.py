@@ -23,6 +23,7 @@ COMMANDS = {
     "path": "print the folder for lm_eval --include_path",
     "run": "lm_eval with our tasks and models, and --batch_size auto (arguments: lm_eval's)",
     "doctor": "check everything before a GPU is started",
+    "new-data": "your own questions and notes as a folder for the tasks custom_dqa_*",
     "prepare": "rank the notes for every query of a config",
     "retrieve": "rank any collection for any queries",
     "mrrank": "train MrRank's fusion of several runs, or routing between them",

@@ -15,6 +15,7 @@ from qilin_tasks.evidence.documents import EvidenceDocument, build_evidence, bui
 from qilin_tasks.evidence.settings import EvidenceSettings
 from qilin_tasks.family import Family
 from qilin_tasks.metrics.metric import Metric, scoring_settings
+from qilin_tasks.own_data.documents import OwnDataSettings, OwnDocument, build_own
 from qilin_tasks.ranking import baselines as ranking_baselines
 from qilin_tasks.ranking import scorer as ranking
 from qilin_tasks.ranking.asking import Windows, WindowsWithCovers, YesAndNo
@@ -32,6 +33,13 @@ from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, Likel
 FAMILIES: dict[str, Family] = {
     "dqa": Family(
         settings=DQASettings, document=DQADocument, load=build_dqa, scorer=DQAScorer, baselines=dqa_baselines.BASELINES
+    ),
+    "custom_dqa": Family(
+        settings=OwnDataSettings,
+        document=OwnDocument,
+        load=build_own,
+        scorer=DQAScorer,
+        baselines=dqa_baselines.BASELINES,
     ),
     "dqa_cite": Family(
         settings=EvidenceSettings,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
@@ -56,6 +56,10 @@ class Scorer(ABC, Generic[S, B]):
     @abstractmethod
     def document_parts(self) -> dict[str, Any]:
         """The signature's parts that describe the documents and how they are asked."""
+
+    def data_parts(self, docs: Iterable[Document]) -> dict[str, Any]:
+        """The signature's parts that only the documents themselves tell."""
+        return {}
 
     def shown(self, response: Any) -> Any:
         """What the samples file shows as the filtered response."""

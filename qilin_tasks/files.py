@@ -177,6 +177,21 @@ def together() -> Iterator[Together]:
         files.discard()
 
 
+@contextmanager
+def writing_folder(folder: Path) -> Iterator[Path]:
+    """An empty folder beside `folder`, which takes its place when the block ends; an exception leaves nothing of it."""
+    with locked(folder, held="another process is writing this folder; wait for it, or choose another"):
+        with explained(folder):
+            made = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{_stem(folder)}."))
+        try:
+            with explained(folder):
+                made.chmod(0o755)
+                yield made
+                put_folder(made, folder)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
+
+
 def put_folder(made: Path, place: Path) -> None:
     """Put a folder that is whole in the place of another, by renaming: a reader sees the one or the other."""
     if not place.exists():

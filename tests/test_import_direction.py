@@ -22,7 +22,7 @@ LAYERS = (
     {"answer_scorer"},
     {"dqa", "ranking", "reqa"},
     # Over DQA's documents and metrics, with evidence of its own choosing.
-    {"evidence"},
+    {"evidence", "own_data"},
     {"families", "repeats"},
     {"harness", "results"},
     {"compare"},

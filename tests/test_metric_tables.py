@@ -19,6 +19,7 @@ from qilin_tasks.metrics.metric import Metric, recipes, scoring_settings
 
 README = {
     "dqa": "qilin/README.md",
+    "custom_dqa": "qilin/README.md",
     "dqa_cite": "qilin/EVIDENCE.md",
     "dqa_noevidence": "qilin/EVIDENCE.md",
     "dqa_grid": "qilin/EVIDENCE.md",
@@ -32,6 +33,7 @@ README = {
 }
 HEADLINES = {
     "dqa": "rouge_l",
+    "custom_dqa": "rouge_l",
     "dqa_cite": "cite_f1",
     "dqa_noevidence": "refusal_f1",
     "dqa_grid": "rouge_l",

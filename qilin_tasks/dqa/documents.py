@@ -18,6 +18,8 @@ ROW_COLUMNS = ("query", "dqa_output", "ref_note_idx_list")
 SEARCH_ID = "search_idx"
 ACTION_COLUMNS = ("is_like_clk", "is_onebox_trace_clk", "is_content_clk", "is_experience_clk")
 RUN_COLUMNS = {"bm25": "bm25_results", "bert": "dpr_results"}
+#: A user's own data may have several: `dqa_output` is the first of them.
+REFERENCES = "references"
 NOT_TRIGGERED = "-1"
 # Where a row keeps the ids that were dropped from its citations.
 DROPPED = "dropped_citations"
@@ -194,9 +196,25 @@ class DQADocument(TypedDict):
     reference: str
 
 
+def released_corpus(spec: str | None = None) -> DQACorpus:
+    """The corpus of a copy with one reference a question. Raises DataError for several: all but one would be lost."""
+    source = open_qilin(spec)
+    if REFERENCES in source.columns("dqa"):
+        raise DataError(
+            f"{source.name}: its questions have several references, of which this task would read one: use the tasks "
+            f"custom_dqa_*, with --metadata path={source.name}"
+        )
+    return corpus_for(source)
+
+
 def build_dqa(settings: DQASettings, *, spec: str | None = None) -> list[DQADocument]:
     """Documents of one condition. Raises DataError for data that is not as published, before anything is generated."""
-    corpus = corpus_for(open_qilin(spec))
+    return documents_of(settings, released_corpus(spec).source)
+
+
+def documents_of(settings: DQASettings, source: QilinSource) -> list[DQADocument]:
+    """As `build_dqa`, from any copy."""
+    corpus = corpus_for(source)
     rows = (corpus.with_citations if settings.context == "oracle" else corpus.rows)(settings.answers)
     run: Mapping[int, Ranking] | None = None
     if (path := settings.context_file) is not None:

@@ -38,17 +38,9 @@ def _shown(doc: Document) -> list[str]:
     return [text for note in doc["notes"] for text in (note["title"], note["content"])]
 
 
-def _fact_f1(batch: AnswerBatch) -> list[float]:
-    return [fact_f1(text, doc["reference"]) for text, doc in zip(batch.texts, batch.docs, strict=True)]
-
-
 def _supported(batch: AnswerBatch) -> list[float]:
     pairs = zip(batch.texts, batch.docs, strict=True)
     return [supported_rate(text, [*_shown(doc), doc["query"]]) for text, doc in pairs]
-
-
-def _contradicted(batch: AnswerBatch) -> list[float]:
-    return [contradicted_rate(text, doc["reference"]) for text, doc in zip(batch.texts, batch.docs, strict=True)]
 
 
 def _refusals(batch: AnswerBatch) -> list[float]:
@@ -79,7 +71,10 @@ METRICS: Table[AnswerBatch] = {
     "bertscore_recall": BERTSCORE_RECALL,
     "bertscore_cut_rate": BERTSCORE_CUT_RATE,
     "fact_f1": Metric(
-        about="F1 of the reference's numbers and claims", score=_fact_f1, higher_is_better=True, recipe=_FACTS
+        about="F1 of the reference's numbers and claims",
+        score=lambda batch: batch.best_of(fact_f1),
+        higher_is_better=True,
+        recipe=_FACTS,
     ),
     "supported_rate": Metric(
         about="share of the answer's facts that the shown notes or the question hold",
@@ -89,7 +84,7 @@ METRICS: Table[AnswerBatch] = {
     ),
     "contradicted_rate": Metric(
         about="share of the answer's facts that the reference denies",
-        score=_contradicted,
+        score=lambda batch: batch.best_of(contradicted_rate, lowest=True),
         higher_is_better=False,
         recipe=_FACTS,
     ),

@@ -78,7 +78,7 @@ class DQASettings(BertScoreSettings):
             raise SettingError(
                 f"contexts {self.context_file!r}: the retriever {made!r} made this run, and the context "
                 f"{self.context!r} shows one by {wanted!r}: give each condition its own, as "
-                '{"bm25": "bm25.parquet", "bert": "bert.parquet"}, or use the task qilin_dqa_contexts'
+                '{"bm25": "bm25.parquet", "bert": "bert.parquet"}, or use the task …_dqa_contexts'
             )
 
     @property

@@ -7,10 +7,10 @@ from itertools import pairwise
 from random import Random
 from typing import Any, TypedDict, TypeVar
 
-from qilin_tasks.dqa.documents import DQACorpus, NoteShown, Ranking, corpus_for, distinct, shown_notes
+from qilin_tasks.dqa.documents import DQACorpus, NoteShown, Ranking, distinct, released_corpus, shown_notes
 from qilin_tasks.errors import DataError
 from qilin_tasks.evidence.settings import EvidenceSettings
-from qilin_tasks.sources.qilin import Note, open_qilin
+from qilin_tasks.sources.qilin import Note
 from qilin_tasks.text.facts.extract import extract
 from qilin_tasks.text.tokens import clean, tokenize_chars
 
@@ -68,7 +68,7 @@ def _pairs(text: str) -> set[tuple[str, str]]:
 
 def _rows(settings: EvidenceSettings) -> list[tuple[dict[str, Any], list[Note], list[Note], int]]:
     """Rows with their cited notes, the distractors that don't hold the answer, and the number of those that do."""
-    corpus = corpus_for(open_qilin(None))
+    corpus = released_corpus()
     rows = corpus.with_citations(settings.answers)
     rankings = _rankings(corpus, rows, settings)
     cited_ids = [distinct(row["ref_note_idx_list"] or ()) for row in rows]

@@ -194,7 +194,8 @@ class TaskCore:
 
     def set_data(self, documents: Sequence[Document]) -> None:
         """The documents' part of the signature."""
-        self._data = {"data": digest_all(documents), "n": len(documents)}
+        parts = self.scorer.data_parts(documents)
+        self._data = {**parts, "data": digest_all(documents), "n": len(documents)}
 
     def sign(self, config: Any, version: object) -> None:
         """Writes the signature into the metadata, from which the harness copies it into the results file."""

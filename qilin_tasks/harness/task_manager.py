@@ -19,7 +19,7 @@ from qilin_tasks.harness.core import setting_names
 from qilin_tasks.metrics.own import OwnMetric, own_metrics
 
 #: Names that only our folders can hold: the harness's index is not read for them.
-OUR_PREFIXES = ("qilin", "reqa")
+OUR_PREFIXES = ("qilin", "reqa", "custom_dqa")
 
 
 def task_manager(names: Sequence[str], *, metadata: Mapping[str, Any], include_path: Sequence[str] = ()) -> TaskManager:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -48,7 +48,8 @@ def bert_scorer(settings: BertScoreSettings) -> BertScorer | None:
 class AnswerBatch:
     """Documents with whole outputs (reasoning included) and one or more references each.
 
-    A metric of a pair counts with the document's best reference. Heavy metrics run once, when first asked for.
+    A metric of a pair counts with the document's best reference, each metric with its own. Heavy metrics run once, when
+    first asked for.
     """
 
     def __init__(
@@ -72,6 +73,13 @@ class AnswerBatch:
         self.references = references
         self.settings = settings
 
+    def best_of(self, value: Callable[[str, str], float], *, lowest: bool = False) -> list[float]:
+        """`value(answer, reference)` of each document with its best reference: the highest value, or the lowest."""
+        best = min if lowest else max
+        return [
+            best(value(text, gold) for gold in golds) for text, golds in zip(self.texts, self.references, strict=True)
+        ]
+
     @cached_property
     def _pairs(self) -> tuple[list[str], list[str]]:
         texts = [text for text, golds in zip(self.texts, self.references, strict=True) for _ in golds]
@@ -92,16 +100,19 @@ class AnswerBatch:
 
     @cached_property
     def bertscore(self) -> BertScores:
-        """BERTScore of each document, with the reference of the highest F1."""
+        """BERTScore of each document: the highest precision, recall and F1, each by itself as `bert_score` has it.
+
+        Whether a text was cut, and how much of it is unknown, is said of the pair with the highest F1.
+        """
         scorer = bert_scorer(self.settings)
         if scorer is None:
             raise RuntimeError("a metric of BERTScore was asked for although it is off")
         scores = scorer.score(*self._pairs)
-        best = self._best_pairs(scores.f1)
         precision, recall, f1, cut, unknown = scores
+        best = self._best_pairs(f1)
         return BertScores(
-            [precision[pair] for pair in best],
-            [recall[pair] for pair in best],
+            [precision[pair] for pair in self._best_pairs(precision)],
+            [recall[pair] for pair in self._best_pairs(recall)],
             [f1[pair] for pair in best],
             [cut[pair] for pair in best],
             [unknown[pair] for pair in best],

@@ -21,7 +21,7 @@ PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt")
 MOST_OUTPUT_CHARS = 20_000
 _QUERIES = ("query", "question", "input", "text", "problem")
 _PASSAGES = ("notes", "passages", "candidates", "context", "contexts", "choices")
-_REFERENCES = ("reference", "answers", "answer", "gold")
+_REFERENCES = ("references", "reference", "answers", "answer", "gold")
 
 
 @dataclass(frozen=True)

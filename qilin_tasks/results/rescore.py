@@ -27,7 +27,7 @@ from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_re
 from qilin_tasks.signature import signature
 
 #: Parts of a signature that describe the prompts and the data: a rescored result keeps them.
-KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "data", "n", "samples", "v")
+KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "refs", "data", "n", "samples", "v")
 
 
 @dataclass(frozen=True)

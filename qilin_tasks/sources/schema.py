@@ -61,6 +61,8 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         "search_idx": Column("id", optional=True),
         "dqa_output": _TEXT,
         "ref_note_idx_list": Column("cited"),
+        "references": Column("texts", optional=True),
+        "question_id": Column("any", optional=True),
         "is_like_clk": _COUNTER,
         "is_onebox_trace_clk": _COUNTER,
         "is_content_clk": _COUNTER,
