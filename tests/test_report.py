@@ -196,7 +196,8 @@ def test_the_packed_texts_come_back(boards: list[Board]) -> None:
     assert answers[strong][0] == HOSTILE
     row = boards[0].row(boards[0].columns[0], "strong")
     assert row is not None
-    assert column["rows"][strong]["scores"][0][7] == round(row.scores.values["rouge_l"][7] * packing.UNIT)
+    data = json.loads(gzip.decompress(b64decode(packed.blocks[f"c{column['id']}"])))
+    assert data["scores"][strong][0][7] == round(row.scores.values["rouge_l"][7] * packing.UNIT)
 
 
 def test_texts_are_shortened_to_the_budget(boards: list[Board]) -> None:

@@ -1,4 +1,4 @@
-"""What the page's sample browser reads: scores as columns of integers, texts in blocks that are unpacked when opened.
+"""What the page's sample browser reads: names, scores as columns of integers, texts in blocks, unpacked when opened.
 
 Everything is gzip in base64, inside elements that no browser runs. Answers of all models to one document stand next to
 each other, where gzip finds what they share. Texts are shortened until the page stays within its size.
@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.flags import flags_of
 
 #: Scores are sent as integers, this many to a unit.
 UNIT = 10_000
 BLOCK = 64
+#: Of a query in the list.
+QUERY_CHARS = 120
 #: (characters of a passage, of an output): the first that fits is taken. A page has room for the texts of about
 #: thirty thousand answers whole.
 LEVELS = ((2000, 20_000), (600, 4000), (300, 2000), (200, 1200), (120, 800), (80, 500), (50, 300), (30, 150), (15, 60))
@@ -45,7 +48,12 @@ def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
     core = _squeeze(
         {"title": title, "unit": UNIT, "block": BLOCK, "boards": [_core(b, i) for i, b in enumerate(boards)]}
     )
-    room = budget - len(core)
+    lists = {
+        f"c{b}.{c}": _squeeze(_data(column, board.metrics))
+        for b, board in enumerate(boards)
+        for c, column in enumerate(board.columns)
+    }
+    room = budget - len(core) - sum(map(len, lists.values()))
     level = next((level for level in LEVELS if _estimate(columns, level) < room), LEVELS[-1])
     while True:
         blocks = {
@@ -54,7 +62,7 @@ def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
             for keys in [list(column.documents)]
             for start in range(0, len(keys), BLOCK)
         }
-        packed = Packed(core, blocks, level)
+        packed = Packed(core, lists | blocks, level)
         if packed.size <= budget or level == LEVELS[-1]:
             return packed
         level = LEVELS[LEVELS.index(level) + 1]
@@ -83,28 +91,36 @@ def _core(board: Board, index: int) -> dict[str, Any]:
         "name": board.name,
         "metrics": board.metrics,
         "better": [board.higher_is_better[metric] for metric in board.metrics],
-        "columns": [_column(column, board, f"{index}.{c}") for c, column in enumerate(board.columns)],
+        "columns": [_column(column, f"{index}.{c}") for c, column in enumerate(board.columns)],
     }
 
 
-def _column(column: Column, board: Board, name: str) -> dict[str, Any]:
-    keys = list(column.documents)
+def _column(column: Column, name: str) -> dict[str, Any]:
     return {
         "id": name,
         "task": column.task,
-        "condition": column.condition,
-        "keys": keys,
-        "queries": [_cut(document.query, 80) for document in column.documents.values()],
         "rows": [
             {
                 "model": row.result.model,
                 "baseline": row.result.is_baseline,
                 "signature": row.result.signature or "none",
                 "problem": row.problem,
-                "scores": [_integers(row, metric, keys) for metric in board.metrics],
             }
             for row in column.rows
         ],
+    }
+
+
+def _data(column: Column, metrics: Sequence[str]) -> dict[str, Any]:
+    """A column's lists: keys and queries of its documents, and for each row its scores and flags."""
+    keys = list(column.documents)
+    queries = [document.query for document in column.documents.values()]
+    return {
+        "keys": keys,
+        "queries": [_cut(query, QUERY_CHARS) for query in queries],
+        "cut": any(len(query) > QUERY_CHARS for query in queries),
+        "scores": [[_integers(row, metric, keys) for metric in metrics] for row in column.rows],
+        "flags": [flags_of(row, keys) for row in column.rows],
     }
 
 

@@ -7,6 +7,7 @@ from html import escape
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.links import samples_link
 from qilin_tasks.report.standings import Standing, chosen, sentence, standings
 from qilin_tasks.report.tables import MODEL, column_name, number
 
@@ -32,7 +33,7 @@ def _column(board: Board, analysis: Analysis, column: Column, metric: str) -> st
     heads = ("system", "rank", "mean [95 %]", metric)
     head = "".join(f'<th class="text">{escape(name)}</th>' for name in heads)
     low, high = _range(rows)
-    body = "".join(_row(row, low=low, high=high) for row in rows)
+    body = "".join(_row(row, column, metric, low=low, high=high) for row in rows)
     return (
         f'<h3>{escape(metric)}, {escape(column_name(column))}</h3>{lead}<div class="scroll">'
         f'<table class="standings"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -46,15 +47,18 @@ def _range(rows: Sequence[Standing]) -> tuple[float, float]:
     return min(ends), max(ends) or 1.0
 
 
-def _row(row: Standing, *, low: float, high: float) -> str:
+def _row(row: Standing, column: Column, metric: str, *, low: float, high: float) -> str:
     kinds = " ".join([*([] if row.kind == MODEL else [row.kind]), *(["tied"] if row.tied else [])])
     attribute = f' class="{kinds}"' if kinds else ""
     dagger = f'<span class="dagger" title="{escape(row.cell.problem)}"> †</span>' if row.cell.problem else ""
     interval = row.cell.interval
     limits = f" <small>[{number(interval.low)}, {number(interval.high)}]</small>" if interval else ""
+    value = number(row.cell.value)
+    if interval:
+        value = samples_link(value, task=column.task, a=row.name, metric=metric)
     return (
         f'<tr{attribute}><td>{escape(row.name)}</td><td class="text">{row.ranks}</td>'
-        f'<td class="text">{number(row.cell.value)}{dagger}{limits}</td>'
+        f'<td class="text">{value}{dagger}{limits}</td>'
         f'<td class="text">{_bar(row, low=low, high=high)}</td></tr>'
     )
 

@@ -1,0 +1,16 @@
+"""Links into the page's samples: a view is its fragment, so that a cell is a plain link and a view can be sent."""
+
+from __future__ import annotations
+
+from html import escape
+from urllib.parse import urlencode
+
+
+def samples_link(text: str, *, task: str, a: str, metric: str, b: str = "", largest_first: bool = False) -> str:
+    """An HTML link (`text` is HTML) to a model's samples, or to those of a pair, the largest differences first.
+
+    The names are those of `script/view.js`.
+    """
+    view = {"task": task, "a": a, "b": b, "metric": metric} | ({"sort": "gap", "down": "1"} if largest_first else {})
+    fragment = urlencode({name: value for name, value in view.items() if value})
+    return f'<a class="samples" href="#{escape(fragment)}">{text}</a>'
