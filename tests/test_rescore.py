@@ -110,7 +110,7 @@ def test_results_of_other_tasks_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match="no signature of qilin-tasks"):
         again(find_results([tmp_path / "a"])[0], {})
     write_run(tmp_path / "b", model="m", task="t", docs=doc, responses=["x"], scores=[{"em": 1.0}], signature="xyz|k:1")
-    with pytest.raises(SettingError, match="family .xyz.: choose from custom_dqa, dqa,"):
+    with pytest.raises(SettingError, match=r"family .xyz.: choose from custom_dqa, dqa,"):
         again(find_results([tmp_path / "b"])[0], {})
 
 
