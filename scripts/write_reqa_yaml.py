@@ -18,6 +18,8 @@ RANKING_VERSION = "1.1"
 NQ_VERSION = "1.1"
 
 SQUAD_SETS = ("squad", "nq", "iapp", "xquad_en", "xquad_zh", "xquad_th")
+# The pools that MrRank's ranker learns from; SQuAD's is the ReQA paper's own table. In no group.
+TRAIN_SETS = ("squad_train", "nq_train")
 MTEB_SETS = ("mteb_nq", "mteb_hotpotqa", "mteb_fiqa", "mteb_msmarco")
 # Whole corpora of millions of documents don't fit into memory as candidates: a seeded sample stands beside the gold.
 LARGE = ("mteb_nq", "mteb_hotpotqa", "mteb_msmarco")
@@ -75,6 +77,10 @@ def files() -> dict[str, str]:
             )
         for title, members in ((f"reqa{suffix}", SQUAD_SETS), (f"reqa_mteb{suffix}", MTEB_SETS)):
             written[f"{title}.yaml"] = group(title, [f"reqa_{name}{suffix}" for name in members], RANKING)
+    for name in TRAIN_SETS:
+        written[f"reqa_{name}.yaml"] = task(
+            f"reqa_{name}", "_reqa_listwise_yaml", settings(name), version=RANKING_VERSION
+        )
     for name in SQUAD_SETS:
         readers = []
         for context in CONTEXTS:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.retrieval.mrrank import train_ranknet
@@ -51,6 +53,45 @@ def test_features_by_hand() -> None:
     assert second["1/rank"] == 0 and second["log rank"] == pytest.approx(np.log(3)) and second["score"] == 9
     assert query_features([[("a", 4.0), ("b", 2.0)], [("b", 9.0)]], depth=2).tolist() == [4, 2, 1, 1, 9, 0, 0, 0.5, 0.1]
     assert document_features([[], []], depth=5)[1].shape == (0, 2 * len(PER_RANKING))
+
+
+@given(
+    rankings=st.lists(
+        st.dictionaries(st.integers(0, 15), st.floats(-50, 50), max_size=12).map(
+            lambda scores: sorted(scores.items(), key=lambda item: -item[1])
+        ),
+        min_size=2,
+        max_size=3,
+    ),
+    depth=st.integers(1, 12),
+    data=st.data(),
+)
+def test_a_main_run_bounds_the_pool_and_changes_no_feature(
+    rankings: list[Ranking], depth: int, data: st.DataObject
+) -> None:
+    main = data.draw(st.integers(0, len(rankings) - 1))
+    pool, features = document_features(rankings, depth=depth)
+    bounded, fewer = document_features(rankings, depth=depth, main=main)
+    assert bounded == [name for name, _ in rankings[main][:depth]]
+    assert np.array_equal(fewer, features[[pool.index(name) for name in bounded]])
+
+
+def test_a_ranker_with_a_main_run_shows_its_documents_only(tmp_path: Path) -> None:
+    train, relevant = planted(60, seed=0)
+    model = train_ranknet(train, relevant, depth=5, seed=0, main=1)
+    save_ranker(tmp_path / "r.npz", model, recipe={})
+    loaded = load_ranker(tmp_path / "r.npz", kind="mrrank")
+    for rankings in train:
+        assert {name for name, _ in loaded.rank(rankings, k=10)} == {name for name, _ in rankings[1][:5]}
+
+
+def test_a_ranker_file_of_before_the_main_run_still_ranks(tmp_path: Path) -> None:
+    train, relevant = planted(60, seed=0)
+    model = train_ranknet(train, relevant, depth=10, seed=0)
+    save_ranker(tmp_path / "r.npz", model, recipe={})
+    with np.load(tmp_path / "r.npz") as stored:
+        np.savez(tmp_path / "old.npz", **{name: stored[name] for name in stored if name != "main"})
+    assert load_ranker(tmp_path / "old.npz", kind="mrrank").rank(train[0], k=5) == model.rank(train[0], k=5)
 
 
 def test_the_ranker_beats_both_retrievers_on_unseen_queries() -> None:

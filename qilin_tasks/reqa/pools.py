@@ -239,8 +239,8 @@ def _load(
         pool = build_document_pool(raw, name=name, language=chosen.language)
     else:
         pool = build_pool(raw, name=name, language=chosen.language, strict=strict)
-    if chosen.path is not None:
-        logger.info("%s: %s", chosen.path, pool.summary)
-        if complaint := script_complaint(pool.candidates, chosen.language):
-            logger.warning("%s: %s", chosen.path, complaint)
+    if chosen.path is not None or chosen.split == "train":
+        logger.info("%s: %d pairs, %s", chosen.path or name, pool.pairs, pool.summary)
+    if chosen.path is not None and (complaint := script_complaint(pool.candidates, chosen.language)):
+        logger.warning("%s: %s", chosen.path, complaint)
     return pool

@@ -1,4 +1,8 @@
-"""MrRank (arXiv 2406.05733): a RankNet that merges the rankings of several retrievers."""
+"""After MrRank (arXiv 2406.05733): a RankNet that merges the rankings of several retrievers.
+
+From the paper: a small network trained on pairs in the RankNet manner, pairs without a relevant document left out. This
+project's: the features (rank_features.py), the network's form and size, its optimizer and its constants.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.retrieval.fusion import by_score
-from qilin_tasks.retrieval.rank_features import PER_RANKING, Ranking, document_features
+from qilin_tasks.retrieval.rank_features import NO_MAIN, PER_RANKING, Ranking, document_features
 
 HIDDEN = 16
 EPOCHS = 10
@@ -23,7 +27,10 @@ QUERIES_A_STEP = 64
 
 @dataclass(frozen=True)
 class RankNet:
-    """A linear part plus one hidden layer (tanh) over standardised features; applied without PyTorch."""
+    """A linear part plus one hidden layer (tanh) over standardised features; applied without PyTorch.
+
+    `main` is the number of the ranking that bounds the pool, NO_MAIN for the documents of all.
+    """
 
     mean: NDArray[np.float64]
     deviation: NDArray[np.float64]
@@ -32,6 +39,7 @@ class RankNet:
     hidden_bias: NDArray[np.float64]
     output: NDArray[np.float64]
     depth: int
+    main: int = NO_MAIN
 
     def scores(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         """One score a row of `features` (documents, features); more is better."""
@@ -45,12 +53,17 @@ class RankNet:
                 f"this ranker was trained on {len(self.mean) // len(PER_RANKING)} runs, not {len(rankings)}: pass the "
                 "same retrievers' runs in the same order"
             )
-        pool, features = document_features(rankings, depth=self.depth)
+        pool, features = document_features(rankings, depth=self.depth, main=self.main)
         return by_score(dict(zip(pool, self.scores(features).tolist(), strict=True)), k=k)
 
 
 def train_ranknet(
-    queries: Sequence[Sequence[Ranking]], relevant: Sequence[AbstractSet[Any]], *, depth: int, seed: int
+    queries: Sequence[Sequence[Ranking]],
+    relevant: Sequence[AbstractSet[Any]],
+    *,
+    depth: int,
+    seed: int,
+    main: int = NO_MAIN,
 ) -> RankNet:
     """Trains on pairs of a relevant and another document of one query's pool, each query with the same weight.
 
@@ -64,7 +77,7 @@ def train_ranknet(
         raise SettingError(f"depth {depth}: choose a number of documents from 2")
     groups = []
     for rankings, wanted in zip(queries, relevant, strict=True):
-        pool, features = document_features(rankings, depth=depth)
+        pool, features = document_features(rankings, depth=depth, main=main)
         is_relevant = np.array([identifier in wanted for identifier in pool], dtype=np.bool_)
         if is_relevant.any() and not is_relevant.all():
             groups.append((features, is_relevant))
@@ -104,7 +117,7 @@ def train_ranknet(
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
     learned = [part.detach().numpy().astype(np.float64) for part in (linear, hidden, bias, output)]
-    return RankNet(mean, deviation, learned[0], learned[1], learned[2], learned[3], depth)
+    return RankNet(mean, deviation, learned[0], learned[1], learned[2], learned[3], depth, main)
 
 
 def _parameter(shape: tuple[int, ...], bound: float, generator: Any) -> Any:

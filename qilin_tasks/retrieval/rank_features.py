@@ -23,25 +23,34 @@ PER_RANKING = (
 Ranking = Sequence[tuple[Any, float]]
 
 
-def document_features(rankings: Sequence[Ranking], *, depth: int) -> tuple[list[Any], NDArray[np.float64]]:
+#: For `main`: no ranking bounds the pool.
+NO_MAIN = -1
+
+
+def document_features(
+    rankings: Sequence[Ranking], *, depth: int, main: int = NO_MAIN
+) -> tuple[list[Any], NDArray[np.float64]]:
     """The pool of ids (first `depth` of each ranking) and float64 features (pool, len(PER_RANKING) * rankings).
 
-    A document that a ranking lacks gets its least score and the rank behind its last; an empty ranking gives zeros.
+    With `main` the pool is that ranking's alone, and the others only say what they think of its documents. A document
+    that a ranking lacks gets its least score and the rank behind its last; an empty ranking gives zeros.
     """
     cut = [_distinct(ranking[:depth]) for ranking in rankings]
-    pool = list(dict.fromkeys(identifier for ranking in cut for identifier in ranking))
+    offered = cut if main == NO_MAIN else [cut[main]]
+    pool = list(dict.fromkeys(identifier for ranking in offered for identifier in ranking))
     place = {identifier: position for position, identifier in enumerate(pool)}
     features = np.zeros((len(pool), len(PER_RANKING) * len(rankings)))
     for number, ranking in enumerate(cut):
         if not ranking:
             continue
-        held = np.array([place[identifier] for identifier in ranking])
+        in_pool = [rank for rank, identifier in enumerate(ranking) if identifier in place]
+        held = np.array([place[identifier] for identifier in ranking if identifier in place], dtype=np.int64)
         scores = np.array(list(ranking.values()), dtype=np.float64)
         ranks = np.full(len(pool), float(depth + 1))
-        ranks[held] = np.arange(1, len(held) + 1)
+        ranks[held] = np.array(in_pool, dtype=np.float64) + 1
         absent = np.ones(len(pool), dtype=np.bool_)
         absent[held] = False
-        columns = [_spread(values, held, len(pool)) for values in (min_max(scores), z_score(scores), scores)]
+        columns = [_spread(values, in_pool, held, len(pool)) for values in (min_max(scores), z_score(scores), scores)]
         raw = columns[2]
         lead = scores[0] - scores[1] if len(scores) > 1 else 0.0
         block = (
@@ -81,7 +90,9 @@ def _distinct(ranking: Ranking) -> dict[Any, float]:
     return first
 
 
-def _spread(values: NDArray[np.float64], held: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+def _spread(
+    values: NDArray[np.float64], in_pool: Sequence[int], held: NDArray[np.int64], size: int
+) -> NDArray[np.float64]:
     spread = np.full(size, values.min())
-    spread[held] = values
+    spread[held] = values[in_pool]
     return spread

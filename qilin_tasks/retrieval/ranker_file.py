@@ -50,11 +50,17 @@ def load_ranker(path: Path, *, kind: str) -> LoadedRanker:
             recipe = json.loads(str(stored["recipe"]))
             if recipe.get("kind") != kind:
                 raise DataError(f"{path}: a ranker of kind {recipe.get('kind')!r}, asked for {kind!r}")
-            arrays = {field.name: stored[field.name] for field in dataclasses.fields(KINDS[kind])}
+            fields = dataclasses.fields(KINDS[kind])
+            # Files of before `main` lack it: its default is what they were trained with.
+            arrays = {
+                field.name: stored[field.name]
+                for field in fields
+                if field.name in stored or field.default is dataclasses.MISSING
+            }
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{path}: not a ranker of `qilin-tasks mrrank` ({error})") from error
-    arrays["depth"] = int(arrays["depth"])
+    arrays |= {name: int(arrays[name]) for name in ("depth", "main") if name in arrays}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     return LoadedRanker(KINDS[kind](**arrays), signature=f"{kind}:{digest}", recipe=recipe)

@@ -13,6 +13,7 @@ from qilin_tasks.files import write_whole
 
 HUB_ID = "google-research-datasets/natural_questions"
 SPLITS = {"validation": 7_830, "train": 307_373}
+FILES = {"validation": "nq.dev.json", "train": "nq.train.json"}
 # A state is written this often: at most so many rows are read twice after an interruption.
 CHECKPOINT_ROWS = 200
 
@@ -56,7 +57,7 @@ def _open_stream(split: str, revision: str | None) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(
             f"{HUB_ID} ({split}) can't be streamed ({type(error).__name__}: {str(error).splitlines()[0][:200]}); put a "
-            "converted file nq.dev.json into the folder that REQA_DATA names, or use REQA_DATA=sample"
+            "converted file {FILES[split]} into the folder that REQA_DATA names, or use REQA_DATA=sample"
         ) from error
 
 

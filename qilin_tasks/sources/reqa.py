@@ -36,6 +36,8 @@ class ReQASet:
 SETS: dict[str, ReQASet] = {
     "squad": ReQASet("en", "rajpurkar/squad", "validation", ("dev-v1.1.json",)),
     "nq": ReQASet("en", nq.HUB_ID, "validation", ("nq.dev.json",)),
+    "squad_train": ReQASet("en", "rajpurkar/squad", "train", ("train-v1.1.json",)),
+    "nq_train": ReQASet("en", nq.HUB_ID, "train", ("nq.train.json",)),
     "iapp": ReQASet("th", "iapp_wiki_qa_squad", "test", ("test.jsonl", "iapp.test.jsonl")),
     "xquad_en": ReQASet("en", "google/xquad", "validation", ("xquad.en.json",), config="xquad.en"),
     "xquad_zh": ReQASet("zh", "google/xquad", "validation", ("xquad.zh.json",), config="xquad.zh"),
@@ -139,8 +141,9 @@ def _find(folder: Path, chosen: ReQASet, *, place: str) -> Path:
 def _from_hub(
     name: str, chosen: ReQASet, *, revision: str | None, limit: int | None, seed: int
 ) -> list[Paragraph] | RetrievalSet:
-    if name == "nq":
-        return read_squad(nq.convert_nq(cache_folder() / f"nq.{chosen.split}.json", revision=revision))
+    if chosen.hub == nq.HUB_ID:
+        file = cache_folder() / f"nq.{chosen.split}.json"
+        return read_squad(nq.convert_nq(file, split=chosen.split, revision=revision))
     where = f"{chosen.hub} ({chosen.config or chosen.split})"
     if not chosen.beir:
         rows = _hub_rows(chosen.hub, chosen.config, split=chosen.split, revision=revision)
