@@ -57,7 +57,7 @@ def _open_stream(split: str, revision: str | None) -> Any:
     except (OSError, ValueError, RuntimeError) as error:
         raise DataError(
             f"{HUB_ID} ({split}) can't be streamed ({type(error).__name__}: {str(error).splitlines()[0][:200]}); put a "
-            "converted file {FILES[split]} into the folder that REQA_DATA names, or use REQA_DATA=sample"
+            f"converted file {FILES[split]} into the folder that REQA_DATA names, or use REQA_DATA=sample"
         ) from error
 
 
