@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeVar
 
 from qilin_tasks.family import Document, Scorer
@@ -27,10 +27,10 @@ class AnswerScorer(Scorer[S, Any]):
         several: Sequence[str] = doc.get("references") or [doc["reference"]]
         return several
 
-    def data_parts(self, docs: Iterable[Document]) -> dict[str, Any]:
+    def data_parts(self, documents: Sequence[Document]) -> dict[str, Any]:
         """How many references a document has at most, where the family's documents hold several."""
-        counts = [len(doc["references"]) for doc in docs if "references" in doc]
-        return {"refs": max(counts)} if counts else {}
+        counts = [len(doc["references"]) for doc in documents if "references" in doc]
+        return {"refs": max(counts) if counts else None, **super().data_parts(documents)}
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> AnswerBatch:
         outputs = [response[0] for response in responses]

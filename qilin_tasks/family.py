@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from qilin_tasks.metrics.metric import Table, recipes, rows, unavailable
+from qilin_tasks.metrics.metric import Table, recipes, rows, score_table, unavailable
 from qilin_tasks.settings import Settings
+from qilin_tasks.signature import digest_all
 from qilin_tasks.strategy import Strategy
 
 Document = Mapping[str, Any]
@@ -40,10 +41,8 @@ class Scorer(ABC, Generic[S, B]):
         return unavailable(self.METRICS, self.settings)
 
     def score(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
-        """One dict of METRICS a document, in order, without those that are switched off."""
-        batch = self.batch(docs, responses)
-        off = self.unavailable()
-        return rows({name: metric.score(batch) for name, metric in self.METRICS.items() if name not in off})
+        """One dict of METRICS a document, in order, without those that are switched off or don't count it."""
+        return rows(score_table(self.METRICS, self.batch(docs, responses), off=self.unavailable()))
 
     def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
         """Columns a document for its samples alone, no metrics: what another tool makes of the same responses."""
@@ -57,9 +56,9 @@ class Scorer(ABC, Generic[S, B]):
     def document_parts(self) -> dict[str, Any]:
         """The signature's parts that describe the documents and how they are asked."""
 
-    def data_parts(self, docs: Iterable[Document]) -> dict[str, Any]:
-        """The signature's parts that only the documents themselves tell."""
-        return {}
+    def data_parts(self, documents: Sequence[Document]) -> dict[str, Any]:
+        """The signature's parts that name the documents themselves."""
+        return {"data": digest_all(documents)}
 
     def shown(self, response: Any) -> Any:
         """What the samples file shows as the filtered response."""

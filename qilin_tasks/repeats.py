@@ -59,17 +59,15 @@ def score_repeats(scorer: Scores, docs: Sequence[Document], responses: Sequence[
     ]
     if repeats == 1:
         return Repeated(runs[0], None)
-    names = list(runs[0][0])
-    # (repeats, documents, metrics)
-    table = np.array([[[row[name] for name in names] for row in run] for run in runs])
-    means = table.mean(axis=0)
-    variance = {
-        "repeats": repeats,
-        "within": dict(zip(names, table.var(axis=0, ddof=1).mean(axis=0).tolist(), strict=True)),
-        "between": dict(zip(names, _between(means).tolist(), strict=True)),
-    }
-    return Repeated([dict(zip(names, row, strict=True)) for row in means.tolist()], variance)
-
-
-def _between(means: Any) -> Any:
-    return means.var(axis=0, ddof=1) if len(means) > 1 else np.zeros(means.shape[1])
+    values: list[dict[str, float]] = [{} for _ in docs]
+    variance: dict[str, Any] = {"repeats": repeats, "within": {}, "between": {}}
+    for name in dict.fromkeys(name for row in runs[0] for name in row):
+        # Which documents a metric counts is the documents' own: the same in every repeat.
+        counted = [place for place, row in enumerate(runs[0]) if name in row]
+        table = np.array([[run[place][name] for place in counted] for run in runs])
+        means = table.mean(axis=0)
+        variance["within"][name] = float(table.var(axis=0, ddof=1).mean())
+        variance["between"][name] = float(means.var(ddof=1)) if len(counted) > 1 else 0.0
+        for place, mean in zip(counted, means.tolist(), strict=True):
+            values[place][name] = mean
+    return Repeated(values, variance)

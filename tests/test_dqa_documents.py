@@ -11,7 +11,7 @@ import pytest
 from support.dqa_folder import DQA_SCHEMA, dqa_row, prepared, real_notes, write_config, write_dqa, write_real_notes
 from test_settings import settings
 
-from qilin_tasks.dqa.documents import build_dqa, is_answered
+from qilin_tasks.dqa.documents import ACTION_COLUMNS, build_dqa, is_answered
 from qilin_tasks.errors import DataError, SettingError
 
 NOTES = [
@@ -72,6 +72,19 @@ def test_conditions(folder, context, notes):
 def test_top_k_and_engaged(folder):
     documents = build_dqa(settings(context="bm25", top_k=2, answers="engaged"), spec=str(folder))
     assert shown(documents) == {1: [5, 0]}
+
+
+def test_documents_know_whether_the_user_acted(folder):
+    documents = build_dqa(settings(context="na"), spec=str(folder))
+    assert [(doc["doc_key"], doc["engaged"]) for doc in documents] == [(1, True), (4, False)]
+
+
+@pytest.mark.parametrize("drop", [ACTION_COLUMNS, ACTION_COLUMNS[2:3]])
+def test_a_copy_without_all_actions_does_not_know(tmp_path, drop):
+    spec = str(write_dqa(tmp_path, rows(), NOTES, drop=drop))
+    assert [doc["engaged"] for doc in build_dqa(settings(context="na"), spec=spec)] == [None, None]
+    with pytest.raises(DataError, match=f"dqa.{drop[0]}: missing"):
+        build_dqa(settings(context="na", answers="engaged"), spec=spec)
 
 
 def test_a_document_is_what_the_prompt_and_the_metrics_need(folder):

@@ -101,7 +101,7 @@ def test_every_metric_is_explained_in_the_readme(family: str) -> None:
         text += (tasks_folder() / README["dqa"]).read_text(encoding="utf-8")
     named = set(re.findall(r"`([^`\s]+)`", text))
     for name in FAMILIES[family].scorer.METRICS:
-        stem = name.removesuffix("_repaired")
+        stem = name.removesuffix("_repaired").removesuffix("_engaged")
         pattern = re.sub(r"@\d+$", "@k", stem)
         assert {name, stem, pattern} & named, f"{README[family]} does not name {name}"
 
@@ -127,9 +127,12 @@ def test_values_lie_in_the_range_of_their_row(family: str, monkeypatch: pytest.M
     results = evaluate([task], QilinBaseline(strategy), metadata={"meteor": "off"}, log_samples=True)
     table = FAMILIES[family].scorer.METRICS
     shown = results["samples"][task][0]["metrics"]
-    assert shown == [name for name in table if table[name].switch not in ("bertscore", "meteor")]
+    all_shown = [name for name in table if table[name].switch not in ("bertscore", "meteor")]
+    assert shown == all_shown
     for sample in results["samples"][task]:
-        for name in shown:
+        # A document that is not in a metric's share has no value of it.
+        assert sample["metrics"] == [name for name in all_shown if table[name].of is None or sample["doc"]["engaged"]]
+        for name in sample["metrics"]:
             row = table[name]
             assert row.low <= sample[name] and (row.high is None or sample[name] <= row.high + 1e-12), (
                 name,

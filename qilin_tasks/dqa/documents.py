@@ -23,6 +23,8 @@ REFERENCES = "references"
 NOT_TRIGGERED = "-1"
 # Where a row keeps the ids that were dropped from its citations.
 DROPPED = "dropped_citations"
+#: Of a row and of its document: whether the user acted on the answer, None where the copy lacks a column of actions.
+ENGAGED = "engaged"
 
 logger = logging.getLogger(__name__)
 
@@ -43,20 +45,21 @@ def is_engaged(row: Mapping[str, Any]) -> bool:
 
 def answered_rows(source: QilinSource, *, answers: str, run_columns: Iterable[str] = ()) -> list[dict[str, Any]]:
     """The `dqa` rows to ask about, in row order; `answers` is `all` or `engaged`. Raises DataError if none is left."""
-    actions = ACTION_COLUMNS if answers == "engaged" else ()
-    named = [SEARCH_ID] if SEARCH_ID in source.columns("dqa") else []
+    there = set(source.columns("dqa"))
+    known = there.issuperset(ACTION_COLUMNS)
+    actions = ACTION_COLUMNS if known or answers == "engaged" else ()
+    named = [SEARCH_ID] if SEARCH_ID in there else []
     kept: list[dict[str, Any]] = []
     for rows in source.iter_rows("dqa", [*named, *ROW_COLUMNS, *run_columns, *actions]):
-        kept += [
-            row if named else {**row, SEARCH_ID: row["row"]}
-            for row in rows
-            if is_answered(row) and (answers == "all" or is_engaged(row))
-        ]
+        for row in filter(is_answered, rows):
+            row[ENGAGED] = is_engaged(row) if known else None
+            if answers == "all" or row[ENGAGED]:
+                kept.append(row if named else {**row, SEARCH_ID: row["row"]})
     if not kept:
         raise DataError(
             f"{source.name}: none of the {source.row_count('dqa')} rows of 'dqa' holds an answer (answers: {answers}); "
             "a row counts when `dqa_output` is not null, blank or -1"
-            + (" and one of " + ", ".join(ACTION_COLUMNS) + " is positive" if actions else "")
+            + (" and one of " + ", ".join(ACTION_COLUMNS) + " is positive" if answers == "engaged" else "")
         )
     check_references([row["dqa_output"] for row in kept], keys=[row["row"] for row in kept])
     return kept
@@ -187,13 +190,17 @@ def shown_notes(notes: Iterable[Note], *, note_chars: int, context_chars: int) -
 
 
 class DQADocument(TypedDict):
-    """A question: `doc_key` is the row number, `reference` the answer that users saw."""
+    """A question: `doc_key` is the row number, `reference` the answer that the user saw.
+
+    `engaged` says whether the user acted on it; None where the copy doesn't know.
+    """
 
     doc_key: int
     search_idx: int
     query: str
     notes: list[NoteShown]
     reference: str
+    engaged: bool | None
 
 
 def released_corpus(spec: str | None = None) -> DQACorpus:
@@ -237,4 +244,5 @@ def _document(row: Mapping[str, Any], notes: Sequence[Note], settings: DQASettin
         "query": clean(row["query"]).strip(),
         "notes": shown_notes(notes, note_chars=settings.note_chars, context_chars=settings.context_chars),
         "reference": clean(row["dqa_output"]).strip(),
+        "engaged": row[ENGAGED],
     }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from qilin_tasks.answer_scorer import AnswerScorer
+from qilin_tasks.dqa.documents import ACTION_COLUMNS, ENGAGED
 from qilin_tasks.dqa.settings import RETRIEVERS, DQASettings
 from qilin_tasks.family import Document
 from qilin_tasks.metrics.answer_batch import (
@@ -23,11 +26,14 @@ from qilin_tasks.metrics.answer_batch import (
 )
 from qilin_tasks.metrics.copying import copy_coverage, copy_density
 from qilin_tasks.metrics.fact_agreement import contradicted_rate, fact_f1, fact_signature, supported_rate
-from qilin_tasks.metrics.metric import Metric, Table
+from qilin_tasks.metrics.metric import Metric, Table, with_share
+from qilin_tasks.signature import digest
 from qilin_tasks.text.notes import RENDERING
 from qilin_tasks.text.refusals import VERSION as REFUSALS
 from qilin_tasks.text.refusals import is_refusal
 from qilin_tasks.text.tokens import tokenize_chars, tokenize_jieba
+
+logger = logging.getLogger(__name__)
 
 
 def _trimmed(batch: AnswerBatch) -> list[float]:
@@ -113,10 +119,20 @@ METRICS: Table[AnswerBatch] = {
 }
 
 
-class DQAScorer(AnswerScorer[DQASettings]):
-    """ROUGE-L and BERTScore are 1 for the reference itself and 0 for an empty answer; a rate is 0 or 1."""
+def _engaged(batch: AnswerBatch) -> list[bool]:
+    # Answers of older samples files come with documents that don't say.
+    return [bool(doc.get(ENGAGED)) for doc in batch.docs]
 
-    METRICS: ClassVar[Table[Any]] = METRICS
+
+class DQAScorer(AnswerScorer[DQASettings]):
+    """ROUGE-L and BERTScore are 1 for the reference itself and 0 for an empty answer; a rate is 0 or 1.
+
+    Every metric is given over all answers, and as `NAME_engaged` over those that the user acted on.
+    """
+
+    METRICS: ClassVar[Table[Any]] = with_share(
+        METRICS, ENGAGED, _engaged, about="over the answers that the user acted on"
+    )
 
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
@@ -128,4 +144,15 @@ class DQAScorer(AnswerScorer[DQASettings]):
             "total": chosen.context_chars if shown else None,
             "answers": chosen.answers,
             "shown": RENDERING if shown else None,
+        }
+
+    def data_parts(self, documents: Sequence[Document]) -> dict[str, Any]:
+        """`engaged` tells how many users acted, and which; `data` all else, so that it is what it was without."""
+        flags = [doc[ENGAGED] for doc in documents]
+        if not any(flags):
+            why = "the data have not all of " + ", ".join(ACTION_COLUMNS) if None in flags else "no user acted"
+            logger.info("no column `*_engaged`: %s", why)
+        return {
+            **super().data_parts([{name: doc[name] for name in doc if name != ENGAGED} for doc in documents]),
+            ENGAGED: f"{sum(flags)}@{digest(flags, length=8)}" if None not in flags else None,
         }

@@ -25,7 +25,7 @@ from qilin_tasks.metrics.own import own_metrics, own_part
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.prompts import opening_tag, whole_response
 from qilin_tasks.repeats import WithOwn, score_repeats
-from qilin_tasks.signature import digest, digest_all, signature
+from qilin_tasks.signature import digest, signature
 
 logger = logging.getLogger(__name__)
 
@@ -194,8 +194,7 @@ class TaskCore:
 
     def set_data(self, documents: Sequence[Document]) -> None:
         """The documents' part of the signature."""
-        parts = self.scorer.data_parts(documents)
-        self._data = {**parts, "data": digest_all(documents), "n": len(documents)}
+        self._data = {**self.scorer.data_parts(documents), "n": len(documents)}
 
     def sign(self, config: Any, version: object) -> None:
         """Writes the signature into the metadata, from which the harness copies it into the results file."""

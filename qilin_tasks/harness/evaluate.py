@@ -63,7 +63,10 @@ def evaluate(
         confirm_run_unsafe_code=False,
         **options,
     )
-    return Evaluation(task, results, results.pop("samples")[task], tracker, folder)
+    samples = results.pop("samples")[task]
+    # lm-eval 0.4.12 counts the documents of its last metric, which may be one over a share of them.
+    results["n-samples"][task]["effective"] = len({sample["doc_id"] for sample in samples})
+    return Evaluation(task, results, samples, tracker, folder)
 
 
 def sample_size(task: Any, limit: float | None) -> int | None:

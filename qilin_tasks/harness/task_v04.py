@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from copy import deepcopy
 from typing import Any
 
@@ -9,6 +10,21 @@ from lm_eval.api.instance import Instance
 from lm_eval.api.task import ConfigurableTask
 
 from qilin_tasks.harness.core import BYPASS, TaskCore, by_document
+
+
+class _SharesAreMeant(logging.Filter):
+    """Drops the harness's warning that metrics of a task count different documents, where its table says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tasks: set[str] = set()
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        said = record.getMessage()
+        return "not scored on the same number" not in said or said[1:].partition("]")[0] not in self.tasks
+
+
+_shares_are_meant = _SharesAreMeant()
 
 
 class Task(ConfigurableTask):  # type: ignore[misc]
@@ -24,6 +40,9 @@ class Task(ConfigurableTask):  # type: ignore[misc]
         config["process_results"] = "qilin_tasks"
         super().__init__(data_dir, cache_dir, download_mode, config)
         self.MULTIMODAL = self.core.asking.multimodal
+        if any(metric.of for metric in self.core.scorer.METRICS.values()):
+            _shares_are_meant.tasks.add(str(self.config.task))
+            logging.getLogger("lm_eval.evaluator_utils").addFilter(_shares_are_meant)
         self.core.metadata = self.config.metadata
         self.core.set_data(self.eval_docs)
         self.core.sign(self.config, self.VERSION)
@@ -82,4 +101,5 @@ class Task(ConfigurableTask):  # type: ignore[misc]
         if BYPASS in self._metric_fn_list:
             return {BYPASS: None}
         values = self._values[doc["doc_key"]]
-        return {name: values[name] for name in self._metric_fn_list}
+        # A document outside of a metric's share has no value of it: the harness then averages those that have.
+        return {name: values[name] for name in self._metric_fn_list if name in values}

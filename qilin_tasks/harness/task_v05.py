@@ -101,7 +101,9 @@ class Task(HarnessTask):  # type: ignore[misc]
             names = [metric.name for metric in scorer.metrics]
             scorer.set_results(
                 {
-                    group[0].doc_id: ScoredDoc(group[0].doc_id, group[0].target, {name: [row[name]] for name in names})
+                    group[0].doc_id: ScoredDoc(
+                        group[0].doc_id, group[0].target, {name: [row[name]] for name in names if name in row}
+                    )
                     for group, row in zip(groups, values, strict=True)
                 }
             )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 Batch = TypeVar("Batch")
@@ -17,7 +17,8 @@ class Metric(Generic[Batch]):
 
     `higher_is_better` is None where no direction is better. `switch` names the setting that turns the metric off,
     `settings` those it reads (they may change when stored answers are scored again), `recipe` its part of the
-    signature: a name and a function of the settings; metrics that share a recipe name it alike.
+    signature: a name and a function of the settings; metrics that share a recipe name it alike. A row with `of` takes
+    that row's values, for the documents that `among` holds for; the others have none.
     """
 
     about: str
@@ -28,6 +29,8 @@ class Metric(Generic[Batch]):
     switch: str | None = None
     settings: tuple[str, ...] = ()
     recipe: tuple[str, Callable[[Any], str]] | None = None
+    of: str | None = None
+    among: Callable[[Batch], Sequence[bool]] | None = None
 
 
 def unavailable(table: Table[Any], settings: object) -> dict[str, str]:
@@ -55,6 +58,36 @@ def scoring_settings(table: Table[Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def rows(columns: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
-    """One dict a document from one column a metric. ValueError where a column has another length."""
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+def with_share(
+    table: Table[Batch], suffix: str, among: Callable[[Batch], Sequence[bool]], *, about: str
+) -> Table[Batch]:
+    """The table, and behind it every row once more as `name_suffix`: the same values over the documents of `among`."""
+    return {
+        **table,
+        **{
+            f"{name}_{suffix}": replace(metric, about=f"{metric.about}; {about}", of=name, among=among)
+            for name, metric in table.items()
+        },
+    }
+
+
+def score_table(table: Table[Batch], batch: Batch, *, off: Container[str]) -> dict[str, Sequence[float | None]]:
+    """One column a metric, but for those that are `off`; None where a document is not among a row's documents."""
+    columns: dict[str, Sequence[float | None]] = {}
+    for name, metric in table.items():
+        if name in off:
+            continue
+        if metric.of is None or metric.among is None:
+            columns[name] = metric.score(batch)
+        else:
+            whole = zip(columns[metric.of], metric.among(batch), strict=True)
+            columns[name] = [value if counted else None for value, counted in whole]
+    return columns
+
+
+def rows(columns: Mapping[str, Sequence[float | None]]) -> list[dict[str, float]]:
+    """One dict a document from one column a metric, without what is None. ValueError where a column is longer."""
+    return [
+        {name: value for name, value in zip(columns, values, strict=True) if value is not None}
+        for values in zip(*columns.values(), strict=True)
+    ]

@@ -54,6 +54,7 @@ class OwnDocument(TypedDict):
     notes: list[NoteShown]
     reference: str
     references: list[str]
+    engaged: bool | None
 
 
 def build_own(settings: OwnDataSettings) -> list[OwnDocument]:
@@ -78,6 +79,7 @@ def build_own(settings: OwnDataSettings) -> list[OwnDocument]:
                 "notes": document["notes"],
                 "reference": references[0],
                 "references": references,
+                "engaged": document["engaged"],
             }
         )
     pairs = [(document["question_id"], text) for document in documents for text in document["references"]]

@@ -18,6 +18,8 @@ from qilin_tasks.results.scores import Scores, cluster_of, collect
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
 #: Parts of a signature that a baseline's numbers don't depend on: it reads no prompt.
 PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt")
+#: Parts that only columns of their own depend on: a result without the part has none of them to compare.
+COLUMN_PARTS = ("engaged",)
 MOST_OUTPUT_CHARS = 20_000
 _QUERIES = ("query", "question", "input", "text", "problem")
 _PASSAGES = ("notes", "passages", "candidates", "context", "contexts", "choices")
@@ -217,7 +219,9 @@ def difference(result: TaskResult, signature: str | None, *, systems: Collection
     changed = [
         f"{key} {mine.get(key, '-')} instead of {theirs.get(key, '-')}"
         for key in {**theirs, **mine}
-        if key not in ignored and mine.get(key) != theirs.get(key)
+        if key not in ignored
+        and mine.get(key) != theirs.get(key)
+        and not (key in COLUMN_PARTS and (key not in mine or key not in theirs))
     ]
     return f"other signature ({', '.join(changed)}): not compared" if changed else ""
 

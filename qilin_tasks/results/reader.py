@@ -268,7 +268,7 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
         samples_path=samples if samples.is_file() else None,
         signature=metadata.get("signature"),
         metadata=metadata,
-        n=int(data["n-samples"][task]["effective"]),
+        n=_documents(data, task, metadata),
         values=values,
         errors=errors,
         higher_is_better={k: v for k, v in data.get("higher_is_better", {}).get(task, {}).items() if v is not None},
@@ -279,6 +279,17 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
         generation=data["configs"][task].get("generation_kwargs") or {},
         system_parts=tuple((data.get("compare") or {}).get("system_parts", ())),
     )
+
+
+def _documents(data: Mapping[str, Any], task: str, metadata: Mapping[str, Any]) -> int:
+    """How many documents a task was asked.
+
+    lm-eval 0.4.12 counts those of its last metric, which may be one over a share of them; the signature has all.
+    """
+    counted = int(data["n-samples"][task]["effective"])
+    if str(data.get("lm_eval_version")) == "0.4.12":
+        counted = max(counted, int(signature_parts(metadata.get("signature")).get("n") or 0))
+    return counted
 
 
 def _run_folder(result: TaskResult) -> Path:

@@ -27,7 +27,7 @@ from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_re
 from qilin_tasks.signature import signature
 
 #: Parts of a signature that describe the prompts and the data: a rescored result keeps them.
-KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "refs", "data", "n", "samples", "v")
+KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "refs", "data", "engaged", "n", "samples", "v")
 
 
 @dataclass(frozen=True)
@@ -93,12 +93,13 @@ def rescore(
     # The YAML may list fewer metrics than the family has; what the old settings had switched off may come now, and
     # answers that came without metrics (`--predict_only`) get all of them.
     shown = {*result.values, *before.unavailable(), *own} if _has_metrics(result) else {*scorer.METRICS, *own}
-    names = [name for name in scored.values[0] if name in shown]
+    names = [name for name in dict.fromkeys(name for row in scored.values for name in row) if name in shown]
     metadata["signature"] = _signature(name, scorer, result, own)
     if scored.variance is not None:
         metadata["variance"] = scored.variance
     values = {
-        sample.key: {name: row[name] for name in names} for sample, row in zip(samples, scored.values, strict=True)
+        sample.key: {name: row[name] for name in names if name in row}
+        for sample, row in zip(samples, scored.values, strict=True)
     }
     if REFUSED_RATE in result.values:
         names.append(REFUSED_RATE)
@@ -156,7 +157,8 @@ def _write(
     data["results"][result.entry] = {key: value for key, value in old.items() if "," not in key}
     for filter_name, samples in by_filter.items():
         for name in names:
-            column = np.array([values[sample.key][name] for sample in samples])
+            scores = (values[sample.key].get(name) for sample in samples)
+            column = np.array([score for score in scores if score is not None])
             error = float(column.std(ddof=1) / math.sqrt(len(column))) if len(column) > 1 else "N/A"
             data["results"][result.entry][f"{name},{filter_name}"] = float(column.mean())
             data["results"][result.entry][f"{name}_stderr,{filter_name}"] = error
@@ -180,7 +182,7 @@ def _line(sample: Sample, values: Mapping[str, float], *, names: Sequence[str]) 
     line: dict[str, Any] = json.loads(sample.line)
     for name in line.pop("metrics"):
         line.pop(name, None)
-    return {**line, "metrics": list(names), **values}
+    return {**line, "metrics": [name for name in names if name in values], **values}
 
 
 def original(result: TaskResult) -> TaskResult:
