@@ -28,6 +28,7 @@ COMMANDS = {
     "retrieve": "rank any collection for any queries",
     "mrrank": "train MrRank's fusion of several runs, or routing between them",
     "train-biencoder": "fine-tune a bi-encoder on search_train",
+    "rank": "a system (bm25, bert-bi, bert-cross, file) ranks what users were shown",
     "demo": "a table and a report in a minute, over the embedded sample",
     "compare": "many models over many tasks, resumable, with statistics",
     "rescore": "metrics again from the samples, without a model",

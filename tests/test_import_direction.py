@@ -23,6 +23,8 @@ LAYERS = (
     {"dqa", "ranking", "reqa"},
     # Over DQA's documents and metrics, with evidence of its own choosing.
     {"evidence", "own_data"},
+    # Rankers without a language model: only commands know them.
+    {"systems"},
     {"families", "repeats"},
     {"harness", "results"},
     {"compare"},

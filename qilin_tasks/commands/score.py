@@ -101,20 +101,17 @@ def _first_rows(submitted: Run, rows: int, *, path: str) -> Run:
 
 def _qrels(args: argparse.Namespace) -> tuple[Qrels, str]:
     """The labels and where they are from."""
-    import numpy as np
-
-    from qilin_tasks.sources.runs import Qrels, read_qrels
+    from qilin_tasks.sources.runs import read_qrels
 
     if args.qrels is not None:
         return read_qrels(args.qrels), str(args.qrels)
-    from qilin_tasks.ranking.requests import labels
+    from qilin_tasks.ranking.runs import clicks
     from qilin_tasks.sources.qilin import open_qilin
 
     source = open_qilin()
     if not args.json:
         print(f"labels: clicks of {args.config} in {source.name}", file=sys.stderr)
-    queries, notes = labels(source, args.config)
-    return Qrels(np.array(queries, dtype=np.int64), np.array(notes, dtype=np.int64)), f"clicks of {source.name}"
+    return clicks(source, args.config), f"clicks of {source.name}"
 
 
 def _table(summary: dict[str, Any]) -> str:

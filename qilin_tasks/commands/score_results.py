@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,11 +37,14 @@ def write_results(
     run_file: Path,
     rows: int | None,
     out: Path,
+    made: Mapping[str, object] | None = None,
 ) -> Path:
     """Write `results_<time>.json` and its samples file into a folder named for the system; returns the former's path.
 
-    Metrics are named as the tasks name them, one sample a query; both files appear whole or not at all.
+    Metrics are named as the tasks name them, one sample a query; both files appear whole or not at all. `made` says how
+    the run came about, where that is known: it is signed.
     """
+    made = made or {}
     now = time.time()
     stamp = datetime.fromtimestamp(now, tz=timezone.utc).strftime("%Y-%m-%dT%H-%M-%S.%f")
     task = TASKS[config]
@@ -51,6 +54,7 @@ def write_results(
             "config": config,
             "rows": rows or "all",
             "run": _file_digest(run_file),
+            **made,
             "labels": digest([qrels.query_ids.tolist(), qrels.candidate_ids.tolist()]),
             "n": len(scores.query_ids),
             "v": "1.0",
@@ -58,6 +62,8 @@ def write_results(
         },
     )
     metadata = {"version": 1.0, "config": config, "labels": labels, "run": str(run_file), "signature": recipe}
+    if made:
+        metadata["made"] = dict(made)
     results: dict[str, Any] = {
         "results": {task: {"alias": task, **_aggregates(scores)}},
         "group_subtasks": {task: []},
@@ -71,15 +77,22 @@ def write_results(
         "lm_eval_version": f"none ({SOURCE} {__version__})",
         "model_source": SOURCE,
         "model_name": name,
+        # What a system is, is no other question than what the rest of the board was asked.
+        "compare": {"system_parts": ["run", *made]},
         "queries_without_labels": scores.unjudged,
         "queries_without_ranking": scores.unranked,
     }
-    folder = out / (re.sub(r"[^\w.-]+", "_", name).strip("._") or "run")
+    folder = out / folder_name(name)
     # The results file comes last: who sees it finds its samples.
     write_whole(folder / f"samples_{task}_{stamp}.jsonl", (f"{line}\n" for line in _samples(scores, run, qrels)))
     path = folder / f"results_{stamp}.json"
     write_whole(path, json.dumps(results, indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def folder_name(name: str) -> str:
+    """The folder of a system of that name."""
+    return re.sub(r"[^\w.-]+", "_", name).strip("._") or "run"
 
 
 def _aggregates(scores: RunScores) -> dict[str, float | str]:

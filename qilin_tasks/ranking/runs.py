@@ -9,6 +9,8 @@ import numpy as np
 from qilin_tasks.errors import DataError
 from qilin_tasks.metrics.ranking import QILIN_MEASURES
 from qilin_tasks.metrics.ranking_runs import RunScores, evaluate_run
+from qilin_tasks.ranking.requests import labels
+from qilin_tasks.sources.qilin import QilinSource
 from qilin_tasks.sources.runs import Qrels, Run
 
 # A ranking of exposed notes holds every clicked one, so nearly all queries of an unshifted run have a hit.
@@ -28,6 +30,12 @@ def score_run(run: Run, qrels: Qrels, *, measures: Sequence[str] = QILIN_MEASURE
     )
     _check_shift(run, qrels)
     return scores
+
+
+def clicks(source: QilinSource, config: str) -> Qrels:
+    """The clicked notes of every row of a config, by row number."""
+    queries, notes = labels(source, config)
+    return Qrels(np.array(queries, dtype=np.int64), np.array(notes, dtype=np.int64))
 
 
 def _check_shift(run: Run, qrels: Qrels) -> None:

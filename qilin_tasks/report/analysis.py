@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qilin_tasks.families import metric_rows
-from qilin_tasks.report.collect import Board, Row, aligned, common_keys
+from qilin_tasks.report.collect import RUNS, Board, Row, aligned, common_keys
 from qilin_tasks.results.stats import (
     UNBOUNDED,
     Floats,
@@ -93,7 +93,11 @@ def analyse(board: Board, *, resamples: int, seed: int) -> Analysis:
 
 def range_of(row: Row, metric: str) -> Range:
     """The range that the metric's table gives; open on both sides for metrics of other tools."""
-    known = metric_rows(row.result.parts.get("family", "")).get(metric)
+    family = row.result.parts.get("family", "")
+    if family == RUNS:
+        # Measures of a ranking, all of them.
+        return (0.0, 1.0)
+    known = metric_rows(family).get(metric)
     return (known.low, known.high) if known is not None else UNBOUNDED
 
 

@@ -18,6 +18,8 @@ from qilin_tasks.results.scores import Scores, cluster_of, collect
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
 #: Parts of a signature that a baseline's numbers don't depend on: it reads no prompt.
 PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt")
+#: The family of rankings that a file holds.
+RUNS = "qilin-run"
 #: Parts that only columns of their own depend on: a result without the part has none of them to compare.
 COLUMN_PARTS = ("engaged",)
 MOST_OUTPUT_CHARS = 20_000
@@ -120,9 +122,12 @@ def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None)
     for result in results:
         by_board.setdefault(board_of(result), {}).setdefault(result.task, []).append(result)
     boards = []
-    for name, tasks in sorted(by_board.items()):
-        made = (_column(task, members, faults) for task, members in tasks.items())
-        columns = [column for column in made if column.rows]
+    made = {
+        name: [column for task, members in tasks.items() if (column := _column(task, members, faults)).rows]
+        for name, tasks in sorted(by_board.items())
+    }
+    _put_runs_beside([column for columns in made.values() for column in columns])
+    for name, columns in made.items():
         if not columns:
             continue
         order = {condition: i for i, condition in enumerate(CONDITION_ORDER)}
@@ -143,6 +148,27 @@ def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None)
         ]
         boards.append(Board(name, columns, metrics, {m: better.get(m) for m in metrics}, warnings))
     return boards
+
+
+def _put_runs_beside(columns: Sequence[Column]) -> None:
+    """Rankings of other systems (`rank`, `score`) stand beside those of models, where both ranked the same requests."""
+
+    def config(column: Column) -> object:
+        return column.rows[0].result.metadata.get("config")
+
+    def family(column: Column) -> str:
+        return column.rows[0].result.parts.get("family", "")
+
+    runs = [column for column in columns if family(column) == RUNS]
+    for column in columns:
+        if family(column).startswith("qilin-") and family(column) != RUNS:
+            column.rows.extend(
+                row
+                for other in runs
+                if config(other) == config(column)
+                for row in other.compared
+                if set(row.scores.keys) == column.documents.keys()
+            )
 
 
 def _column(task: str, results: Sequence[TaskResult], faults: list[str] | None) -> Column:

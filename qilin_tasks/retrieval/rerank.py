@@ -64,6 +64,11 @@ def _check_head(model: str) -> None:
         _, info = AutoModelForSequenceClassification.from_pretrained(model, output_loading_info=True)
     except (OSError, ValueError) as error:
         raise _failed(model, error) from error
+    check_weights(model, info)
+
+
+def check_weights(model: str, info: Mapping[str, Any]) -> None:
+    """DataError where transformers' loading info says that weights were missing."""
     missing = sorted(info["missing_keys"]) + sorted(str(key[0]) for key in info["mismatched_keys"])
     if missing:
         raise DataError(
