@@ -17,6 +17,7 @@ REPO = Path(__file__).resolve().parents[1]
 PAGES = sorted(
     path for pattern in ("*.md", "docs/*.md", "lm_eval_tasks/*/*.md", "benchmarks/*.md") for path in REPO.glob(pattern)
 )
+TASKS = (REPO / "lm_eval_tasks", REPO / "examples")
 FENCE = re.compile(r"^ *```(?:bash|sh|shell)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 ASSIGNMENT = re.compile(r"[A-Z][A-Z0-9_]*=")
 # Programs of others, shown as a step on the way.
@@ -40,7 +41,7 @@ COMMANDS = list(shown())
 
 
 def task_names() -> set[str]:
-    texts = [path.read_text(encoding="utf-8") for path in (REPO / "lm_eval_tasks").rglob("*.yaml")]
+    texts = [path.read_text(encoding="utf-8") for folder in TASKS for path in folder.rglob("*.yaml")]
     return {name for text in texts for name in re.findall(r"^(?:task|group): *([\w.-]+) *$", text, re.MULTILINE)}
 
 
