@@ -152,8 +152,63 @@ def test_plain_sentences_are_split_again(sentences: list[str], mark: str) -> Non
 )
 def test_other_languages_by_unicodes_properties(language, sentences):
     """Texts of our own."""
+    check_split(language, sentences)
+
+
+def check_split(language, sentences):
     glue = "" if language == "ja" else " "
     assert split_sentences(glue.join(sentences), language=language) == sentences
+
+
+@pytest.mark.parametrize(
+    ("language", "sentences"),
+    [
+        ("ar", ["وُلد د. محمد علي في سنة 570 م. في مكة.", "حكم بين 356 ق.م. و 323 ق.م. في بابل.", "هل وصل؟", "نعم."]),
+        (
+            "de",
+            [
+                "Es gab u. a. Äpfel usw. auf dem Markt.",
+                "Prof. Dr. h. c. Schmidt (geb. 1950) kam am 3. Dez. 2010.",
+                "Ja.",
+            ],
+        ),
+        ("de", ["Sie sagte: „Nein.“", "Dann kam Friedrich II. Hohenstaufen im Jh. v. Chr. zu Müller & Co. KG.", "So."]),
+        ("el", ["Γεννήθηκε το 356 π. Χ. στην Πέλλα.", "Ο κ. Ι. Καποδίστριας, κ.ά. ήρθαν.", "Πόσο κοστίζει;", "Ναι."]),
+        (
+            "es",
+            [
+                "Nació en el 44 a. C. y murió en el 14 d. C. en Roma.",
+                "¿Qué ocurrió en el s. XIX?",
+                "Dijo: «No.»",
+                "Fin.",
+            ],
+        ),
+        ("hi", ["यह 44 ई.पू. की बात है।", "प्रो. वर्मा बी.बी.सी. में थे।", "क्या वह सही था?", "हाँ।"]),
+        (
+            "ro",
+            [
+                "S-a născut în 356 î. Hr. în Pella.",
+                "Vezi art. 5 alin. 2 din lege.",
+                "Unde este bd. Unirii nr. 5?",
+                "Da.",
+            ],
+        ),
+        ("ru", ["В 1941 г. началась война, т. е. Великая.", "Дж. Р. Р. Толкин жил на ул. Мира, д. 5, кв. 10.", "Да."]),
+        ("ru", ["Это было в 44 г. до н. э. в Риме.", "Т. н. Северная война длилась 21 год.", "И т. д., и т. п. тоже."]),
+        (
+            "tr",
+            [
+                "M.Ö. 356 yılında doğdu.",
+                "II. Mehmed ve IV. Murad 17. yüzyılda değil.",
+                "Yrd. Doç. Dr. Ayşe geldi.",
+                "Ya?",
+            ],
+        ),
+        ("vi", ["GS. TS. Nguyễn Văn A. sinh năm 1950.", "Ở Q. 1, TP. Hồ Chí Minh.", "Gồm táo, v.v. ở chợ.", "Ai?"]),
+    ],
+)
+def test_abbreviations_written_with_and_without_blanks(language, sentences):
+    check_split(language, sentences)
 
 
 @pytest.mark.parametrize("mark", list("。।؟۔!?।॥።։᙮"))

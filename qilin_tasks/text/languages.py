@@ -50,10 +50,10 @@ LANGUAGES: dict[str, Language] = {
         _LATIN,
         _words(
             """
-            abb abs abschn abt art bd bde betr bspw bzw ca chr d.h dipl dr dt e.v ebd ehem eigtl einschl engl etc evtl
-            f ff fr franz gegr geb gest ggf hrsg hl i.d.r inkl ing insb jh jhd jhdt jr kap lat m.a max mind mio mrd mr
-            mrs n.chr nr o.ä o.g prof russ s sog sr st std str tel u.a u.ä u.u ugs usw v v.a v.chr vgl vs z.b z.t z zb
-            zit zzgl
+            abb abs abschn abt art bd bde betr bspw bzw ca chr co d.h dipl dr dt e.v ebd ehem eigtl einschl
+            engl etc evtl e.k f ff fr franz gegr geb gest ggf h.c hrsg hl i.d.r i.v inkl ing insb jh jhd
+            jhdt jr kap lat m.a max mind mio mrd mr mrs n.chr nr o.ä o.g prof russ s sog sr st std str tel
+            u.a u.ä u.u ugs usw v v.a v.chr vgl vs z.b z.t z zb zit zzgl sept nov jan feb dez aug okt apr
             """
         ),
         ordinals=True,
@@ -68,9 +68,9 @@ LANGUAGES: dict[str, Language] = {
         _LATIN,
         _words(
             """
-            a.c a.m aprox art arts av avda cap cía d d.c da dr dra dres ee ee.uu ej etc excmo fig gob gral ing jr lic
-            mons máx mín n.º no nro núm p p.ej p.m pág págs prof profa pte rev s.a sr sra sres srta sta sto ss.mm tel
-            ud uds vd vol vs
+            a.c a.m aprox art arts av avda cap cía d d.c da dr dra dres ee ee.uu ej etc excmo fig gob gral
+            ing jr lic mons máx mín n.º no nro núm p p.ej p.m pág págs prof profa pte rev s s.a sr sra sres
+            srta sta sto ss.mm tel ud uds vd vol vs st hab ste pob
             """
         ),
     ),
@@ -121,8 +121,9 @@ LANGUAGES: dict[str, Language] = {
         _LATIN,
         _words(
             """
-            acad al art aprox av bd bl cap cca cf cl col conf corp d.hr î.hr î.e.n e.n dl dna dr dv etc ex fig gen ing
-            jud jr lect loc lt min mr nr op p pag par pct pr prof pt reg sc sec sf st str s.n ș.a ş.a șos tel ten vol vs
+            acad al art aprox av bd bl cap cca cf cl col conf corp d.hr î.hr î.e.n e.n dl dna dr dv etc ex
+            fig gen ing jud jr lect loc lt min mr nr op p pag par pct pr prof pt reg sc sec sf st str s.n
+            ș.a ş.a șos tel ten vol vs ian sept urm nov febr apr aug oct alin dec
             """
         ),
     ),
@@ -130,9 +131,9 @@ LANGUAGES: dict[str, Language] = {
         _CYRILLIC,
         _words(
             """
-            акад англ вв в г гг гл гос греч д до доп др ед им ин исп ит км кн кр лат лит м млн млрд мн мин н.э напр нач
-            нем о обл ок пер пл поч пр проф р рис род руб с св см сокр ст стр т т.д т.е т.к т.н т.п тел трлн тыс ул фр
-            франц ч чел экз яп
+            акад англ вв в г гг гл гос греч д до доп др ед им ин исп ит кв км кн кр лат лит м млн млрд мн
+            мин н.э напр нач нем о обл ок пер пл поч пр проф р рис род руб с св см сокр ст стр т т.д т.е т.к
+            т.н т.п т.ч тел трлн тыс ул фр франц ч чел экз яп янв окт дж февр авг нояб апр сент дек
             """
         ),
     ),

@@ -16,6 +16,11 @@ _CLOSE = r"[\p{SB=Close}\p{Pf}\p{Pi}\"']*"
 _REFERENCES = regex.compile(r"(?:\[[^\[\]\n]{1,30}\]){0,20}")
 _FULL_STOP = regex.compile(r"\p{SB=ATerm}")
 _LAST_WORD = regex.compile(r"[^\s(\[{\"“„«‘—–/]*$")
+# Abbreviations of several parts are written with blanks or without: `u. a.`, `a. C.`, `т. е.`.
+_PARTS = regex.compile(r"(?<![\p{L}\p{N}.])(?:\p{L}{1,5}\.\s?)*\p{L}{1,5}$")
+_NEXT_PART = regex.compile(r"\s?(\p{L}{1,5})\.")
+_QUOTATION = regex.compile(r"[\p{Pf}\p{Pi}\"“”„]")
+_ROMAN = regex.compile(r"[IVXLC]{2,}")
 _INITIALS = regex.compile(r"(?:[^\W\d_]{1,3}\.)+[^\W\d_]{1,3}|\p{Lu}|\p{Lo}\p{M}*")
 _ORDINAL = regex.compile(r"\d{1,2}")
 _LETTER_OR_DIGIT = regex.compile(r"[\p{L}\p{N}]")
@@ -54,8 +59,25 @@ def _ends(text: str, mark: str, *, start: int, end: int, of: Language) -> bool:
         return False
     if not stop or mark[:2] in ("..", "．．"):
         return True
+    if _QUOTATION.search(mark):
+        return True  # What is quoted ends there: `«No.» Unos`, not `No. 5`.
     found = _LAST_WORD.search(text, max(0, start - _LOOK), start)
     word = found.group() if found else ""
     if word.lower().lstrip(".") in of.abbreviations or _INITIALS.fullmatch(word):
         return False
-    return not (of.ordinals and _ORDINAL.fullmatch(word))
+    if _in_parts(text[max(0, start - _LOOK) : start], following, of.abbreviations):
+        return False
+    return not (of.ordinals and (_ORDINAL.fullmatch(word) or _ROMAN.fullmatch(word)))
+
+
+def _in_parts(before: str, following: str, abbreviations: frozenset[str]) -> bool:
+    """Whether the stop belongs to an abbreviation of several parts, which ends here or goes on with the next word."""
+    found = _PARTS.search(before)
+    if found is None:
+        return False
+    parts = "".join(found.group().lower().split()).split(".")
+    ends = {".".join(parts[first:]) for first in range(len(parts))}
+    further = _NEXT_PART.match(following)
+    if further:
+        ends |= {f"{end}.{further.group(1).lower()}" for end in ends}
+    return not ends.isdisjoint(abbreviations)
