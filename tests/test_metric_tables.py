@@ -15,7 +15,7 @@ from support.evaluation import defaults, evaluate
 from qilin_tasks import tasks_folder
 from qilin_tasks.families import FAMILIES, scoring_names
 from qilin_tasks.harness.baseline import QilinBaseline
-from qilin_tasks.metrics.metric import Metric, recipes, scoring_settings
+from qilin_tasks.metrics.metric import Metric, headlines, recipes, scoring_settings
 
 README = {
     "dqa": "qilin/README.md",
@@ -154,3 +154,14 @@ def test_scoring_settings_and_recipes_come_from_the_rows() -> None:
     settings = dqa.settings.from_metadata({**defaults("qilin/_dqa_yaml"), "context": "na", "bertscore": "off"})
     parts = recipes(dqa.scorer.METRICS, settings)
     assert list(parts)[:3] == ["rougeL", "rougeL_jieba", "bertscore"] and parts["bertscore"] == "off"
+
+
+@pytest.mark.parametrize("name", sorted(FAMILIES))
+def test_the_table_says_what_systems_are_compared_by(name: str) -> None:
+    table = FAMILIES[name].scorer.METRICS
+    chosen = headlines(table)
+    assert chosen[0] == next(iter(table))
+    assert {"rouge_l", "mrr@10", "mrr"} & set(chosen), "what the papers compare by is a headline"
+    assert all(table[metric].higher_is_better is not None for metric in chosen)
+    assert not [metric for metric in chosen if metric.endswith(("_repaired", "_engaged"))]
+    assert len(chosen) <= 4

@@ -68,6 +68,7 @@ METRICS: Table[AnswerBatch] = {
         "ROUGE-L F1 over CJK characters and words of other scripts",
         tokenizer=tokenize_chars,
         name="char",
+        headline=True,
     ),
     "rouge_l_jieba": rouge_l(
         "ROUGE-L F1 over jieba's Chinese words", tokenizer=tokenize_jieba, recipe="rougeL_jieba", name="jieba"

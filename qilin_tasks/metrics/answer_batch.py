@@ -119,7 +119,9 @@ class AnswerBatch:
         )
 
 
-def _bertscore(about: str, column: str, *, higher_is_better: bool = True, low: float = -1.0) -> Metric[AnswerBatch]:
+def _bertscore(
+    about: str, column: str, *, higher_is_better: bool = True, low: float = -1.0, headline: bool = False
+) -> Metric[AnswerBatch]:
     return Metric(
         about=about,
         score=lambda batch: [float(value) for value in getattr(batch.bertscore, column)],
@@ -128,10 +130,13 @@ def _bertscore(about: str, column: str, *, higher_is_better: bool = True, low: f
         switch="bertscore",
         settings=("bertscore_model", "bertscore_layer", "bertscore_device", "bertscore_batch_size"),
         recipe=("bertscore", lambda s: bertscore_signature(model=s.bertscore_model, layer=s.bertscore_layer)),
+        headline=headline,
     )
 
 
-def rouge_l(about: str, *, tokenizer: Tokenizer, name: str, recipe: str = "rougeL") -> Metric[AnswerBatch]:
+def rouge_l(
+    about: str, *, tokenizer: Tokenizer, name: str, recipe: str = "rougeL", headline: bool = False
+) -> Metric[AnswerBatch]:
     """A row of ROUGE-L over one tokenizer; `name` is the tokenizer's in the signature's part `recipe`."""
     return Metric(
         about=about,
@@ -139,10 +144,11 @@ def rouge_l(about: str, *, tokenizer: Tokenizer, name: str, recipe: str = "rouge
         higher_is_better=True,
         # A part that is named for the metric need not say so twice.
         recipe=(recipe, lambda settings: rouge_signature(name).removeprefix("rougeL:" if "rougeL" in recipe else "")),
+        headline=headline,
     )
 
 
-BERTSCORE_F1 = _bertscore("BERTScore F1, at most 1", "f1")
+BERTSCORE_F1 = _bertscore("BERTScore F1, at most 1", "f1", headline=True)
 BERTSCORE_PRECISION = _bertscore("BERTScore precision, at most 1", "precision")
 BERTSCORE_RECALL = _bertscore("BERTScore recall, at most 1", "recall")
 BERTSCORE_CUT_RATE = _bertscore(

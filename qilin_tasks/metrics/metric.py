@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 Batch = TypeVar("Batch")
-#: One metric's table: names as the harness prints them, in that order; the first is the headline.
+#: One metric's table: names as the harness prints them, in that order.
 Table = Mapping[str, "Metric[Batch]"]
 
 
@@ -18,7 +18,8 @@ class Metric(Generic[Batch]):
     `higher_is_better` is None where no direction is better. `switch` names the setting that turns the metric off,
     `settings` those it reads (they may change when stored answers are scored again), `recipe` its part of the
     signature: a name and a function of the settings; metrics that share a recipe name it alike. A row with `of` takes
-    that row's values, for the documents that `among` holds for; the others have none.
+    that row's values, for the documents that `among` holds for; the others have none. Systems are compared by the
+    first row and those that are `headline`.
     """
 
     about: str
@@ -31,6 +32,7 @@ class Metric(Generic[Batch]):
     recipe: tuple[str, Callable[[Any], str]] | None = None
     of: str | None = None
     among: Callable[[Batch], Sequence[bool]] | None = None
+    headline: bool = False
 
 
 def unavailable(table: Table[Any], settings: object) -> dict[str, str]:
@@ -40,6 +42,11 @@ def unavailable(table: Table[Any], settings: object) -> dict[str, str]:
         for name, metric in table.items()
         if metric.switch is not None and getattr(settings, metric.switch) == "off"
     }
+
+
+def headlines(table: Table[Any]) -> list[str]:
+    """What systems are compared by: the first row, then those that say so, in the table's order."""
+    return list(dict.fromkeys([*list(table)[:1], *(name for name, metric in table.items() if metric.headline)]))
 
 
 def recipes(table: Table[Any], settings: object) -> dict[str, str]:
@@ -65,7 +72,7 @@ def with_share(
     return {
         **table,
         **{
-            f"{name}_{suffix}": replace(metric, about=f"{metric.about}; {about}", of=name, among=among)
+            f"{name}_{suffix}": replace(metric, about=f"{metric.about}; {about}", of=name, among=among, headline=False)
             for name, metric in table.items()
         },
     }

@@ -5,7 +5,7 @@ Strict: what was not ranked is not retrieved. Repaired: the rest follows in show
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,11 +18,19 @@ from qilin_tasks.parsing.simple_ranking import simple_ranking
 SUFFIXES = {"": "what was not ranked is not retrieved", "_repaired": "the rest follows in shown order"}
 
 
-def strict_and_repaired(table: Mapping[str, tuple[str, Callable[[Any, str], Floats]]]) -> dict[str, Metric[Any]]:
-    """Rows `name` and `name_repaired` for each (about, function of the batch and the suffix, "" or "_repaired")."""
+def strict_and_repaired(
+    table: Mapping[str, tuple[str, Callable[[Any, str], Floats]]], *, headline: Container[str]
+) -> dict[str, Metric[Any]]:
+    """Rows `name` and `name_repaired` for each (about, function of the batch and the suffix, "" or "_repaired").
+
+    Systems are compared by the strict rows of `headline`.
+    """
     return {
         f"{name}{suffix}": Metric[Any](
-            about=f"{about}; {how}", score=partial(_values, function=function, suffix=suffix), higher_is_better=True
+            about=f"{about}; {how}",
+            score=partial(_values, function=function, suffix=suffix),
+            higher_is_better=True,
+            headline=not suffix and name in headline,
         )
         for suffix, how in SUFFIXES.items()
         for name, (about, function) in table.items()

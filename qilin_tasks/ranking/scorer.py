@@ -57,7 +57,9 @@ def _measure(batch: RankedRequests, suffix: str, *, measure: str) -> Floats:
 
 
 METRICS: Table[RankedRequests] = {
-    **strict_and_repaired({m: (m, partial(_measure, measure=m)) for m in QILIN_MEASURES}),
+    **strict_and_repaired(
+        {m: (m, partial(_measure, measure=m)) for m in QILIN_MEASURES}, headline=("mrr@10", "map@10")
+    ),
     **RATES,
     "candidates": count("candidates of the request", "candidates"),
     "candidates_trimmed": count("candidates whose text was cut", "candidates_trimmed"),

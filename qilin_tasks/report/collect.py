@@ -11,6 +11,7 @@ import numpy as np
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.families import metric_rows
+from qilin_tasks.metrics.metric import headlines
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
 
@@ -97,9 +98,14 @@ class Board:
         return next((row for row in column.rows if row.result.model == model), None)
 
     def headline(self) -> list[str]:
-        """The metrics that models are compared by: the main one, and the best known of the rest."""
-        known = ("rouge_l", "bertscore_f1", "mrr@10", "map@10", "mrr", "r@1", "em", "f1", "acc", "exact_match")
-        return list(dict.fromkeys([*self.metrics[:1], *(name for name in known if name in self.metrics)]))[:3]
+        """What models are compared by, three at most: the task's first metric, then its family's headlines.
+
+        Of a task that is not ours, its first two.
+        """
+        families = [row.result.parts.get("family", "") for column in self.columns for row in column.rows]
+        table = metric_rows(families[0]) if families else {}
+        chosen = [*self.metrics[:1], *(headlines(table) if table else self.metrics[:2])]
+        return [name for name in dict.fromkeys(chosen) if name in self.metrics][:3]
 
 
 def condition_of(result: TaskResult) -> str:

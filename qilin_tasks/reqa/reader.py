@@ -61,7 +61,9 @@ METRICS: Table[AnswerBatch] = {
         about="exact match with a gold answer, normalised as SQuAD", score=_exact_match, higher_is_better=True
     ),
     "f1": Metric(about="F1 of tokens with the best gold answer", score=_token_f1, higher_is_better=True),
-    "rouge_l": rouge_l("ROUGE-L F1 over characters and words", tokenizer=tokenize_chars, recipe="rouge", name="char"),
+    "rouge_l": rouge_l(
+        "ROUGE-L F1 over characters and words", tokenizer=tokenize_chars, recipe="rouge", name="char", headline=True
+    ),
     "meteor": Metric(
         about="METEOR with the best gold answer",
         score=_meteor,

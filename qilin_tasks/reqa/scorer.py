@@ -55,7 +55,8 @@ METRICS: Table[RankedSentences] = {
             "r@5": ("an answer sentence among the first 5", _sentence(lambda hits: success(hits, 5))),
             "r@10": ("an answer sentence among the first 10", _sentence(lambda hits: success(hits, 10))),
             "doc_mrr": ("reciprocal rank of the answer's paragraph", _document(reciprocal_rank)),
-        }
+        },
+        headline=("mrr", "r@1"),
     ),
     "candidate_recall": Metric(
         about="share of questions with an answer sentence among the candidates",
