@@ -17,11 +17,11 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.harness.response_store import (
     BrokenStoreError,
     ResponseStore,
-    repair,
     request_key,
     request_keys,
     stored_count,
 )
+from qilin_tasks.harness.store_repair import repair
 from qilin_tasks.harness.stored import StoredLM
 
 IDENTITY = {"backend": "hf", "args": {"pretrained": "m"}}

@@ -24,9 +24,9 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.collect import Board, boards_of, shown_document
-from qilin_tasks.report.markdown import _escape, markdown
+from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.plots import plots_of
-from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, published_notes, table, warnings
+from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, escaped, published_notes, table, warnings
 from qilin_tasks.results import stats
 from qilin_tasks.results.reader import find_results
 from qilin_tasks.results.scores import load_scores, short_table
@@ -237,9 +237,9 @@ def test_what_is_shown_of_a_document(doc: dict[str, object], shown: tuple[object
 
 @given(st.text())
 def test_names_can_not_break_a_markdown_table(name: str) -> None:
-    escaped = _escape(name)
-    assert "\n" not in escaped
-    assert not re.search(r"(?<!\\)(?:\\\\)*[|<`]", escaped)
+    text = escaped(name)
+    assert "\n" not in text
+    assert not re.search(r"(?<!\\)(?:\\\\)*[|<`]", text)
 
 
 def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -103,11 +103,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(*, pairs_now: Any, errors: list[str], out: Path) -> int:
+    from qilin_tasks.results.cost import cost_table
     from qilin_tasks.results.scores import load_scores, short_table
 
     finished = [pair.result for pair in pairs_now if pair.result is not None]
     if finished:
         print(short_table([load_scores(result) for result in finished]))
+        if costs := cost_table(finished):
+            print(f"\n{costs}")
         print(f"\nwith statistics, samples and plots: qilin-tasks report {out} --out report/")
     failed = [(pair, error) for pair, error in zip(pairs_now, errors, strict=True) if pair.result is None]
     for pair, error in failed:

@@ -80,7 +80,8 @@ def _judge(args: argparse.Namespace, prompts: Prompts, labels: list[Label], answ
     from qilin_tasks.compare.secrets import resolve
     from qilin_tasks.harness.lone_prompts import load_lone_prompts
     from qilin_tasks.harness.metadata import parse_settings
-    from qilin_tasks.harness.response_store import ResponseStore, repair
+    from qilin_tasks.harness.response_store import ResponseStore
+    from qilin_tasks.harness.store_repair import repair
     from qilin_tasks.judge.run import Judge, frozen_nuggets, judgement_of_nuggets, judgement_of_pairs, write
 
     spec = _spec(args.judge)

@@ -15,6 +15,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--title", default="Comparison of language models", help="title of the report")
     parser.add_argument("--resamples", type=int, default=10_000, help="bootstrap and permutation resamples")
     parser.add_argument("--seed", type=int, default=1234, help="seed of the resamples")
+    parser.add_argument("--prices", type=Path, help="YAML of prices by model, or models.yaml with `prices`")
     parser.set_defaults(run=run)
 
 
@@ -31,6 +32,7 @@ def run(args: argparse.Namespace) -> int:
         title=args.title,
         resamples=args.resamples,
         seed=args.seed,
+        prices=args.prices,
         say=lambda text: print(f"{text} …", file=sys.stderr, flush=True),
     )
     for text in built.warnings:

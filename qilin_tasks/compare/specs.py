@@ -16,6 +16,7 @@ from qilin_tasks.compare.secrets import names_a_secret, references, refuse_secre
 from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
 from qilin_tasks.harness.backends import BACKENDS, check_weights, missing_packages, weights_folder
 from qilin_tasks.harness.metadata import parse_settings
+from qilin_tasks.results.cost import read_entry
 
 #: What becomes of a prompt that a server's content filter refuses: the pair fails, or an empty answer is counted.
 ON_REFUSAL = ("stop", "empty")
@@ -35,6 +36,7 @@ _HEAD_BYTES = 1 << 20
 class ModelSpec:
     """One model of a comparison; `gpus` is what a job asks of a Ray cluster (None: one for local weights).
 
+    `prices` (qilin_tasks.results.cost.Prices) turn tokens and hours into money.
     `on_refusal` (stop or empty; None: as the comparison says) is what a content filter's refusal becomes.
     """
 
@@ -48,6 +50,7 @@ class ModelSpec:
     system_instruction: str | None = None
     gpus: float | None = None
     on_refusal: str | None = None
+    prices: dict[str, Any] = field(default_factory=dict)
 
     def identity(self) -> dict[str, Any]:
         """What its answers depend on: stored responses are refused to any other."""
@@ -146,6 +149,8 @@ def _check_model(spec: ModelSpec) -> None:
         raise unknown(f"{where}: backend", spec.backend, BACKENDS)
     if spec.on_refusal not in (None, *ON_REFUSAL):
         raise unknown(f"{where}: on_refusal", spec.on_refusal, ON_REFUSAL)
+    if spec.prices:
+        read_entry(spec.prices, where=where)
     backend = BACKENDS[spec.backend]
     if not spec.args.get(backend.argument):
         raise SettingError(f"{where}: args need {backend.argument!r} with backend {spec.backend!r}")

@@ -12,7 +12,8 @@ from qilin_tasks import __version__
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.files import write_whole
-from qilin_tasks.harness.response_store import repair, stored_count
+from qilin_tasks.harness.response_store import stored_count
+from qilin_tasks.harness.store_repair import repair
 from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
 
 FORMAT = 1
@@ -97,6 +98,7 @@ def job_of(
         "on_refusal": spec.on_refusal or options.on_refusal,
         "identity": dict(identity),
         "settings": settings_of(spec, options),
+        "prices": spec.prices,
         "system_parts": list(system_parts(spec)),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],
         "folder": str((options.out / spec.name).resolve()),

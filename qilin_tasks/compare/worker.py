@@ -15,6 +15,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,9 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
         "name": job["name"],
         "system_parts": job["system_parts"],
     }
+    if isinstance(model, StoredLM) and model.store is not None:
+        cost = {**asdict(model.store.spent()), "answers": len(model.store)}
+        done.results["compare"] |= {"cost": cost, "prices": job["prices"]}
     done.save(source=job["backend"], name=job["name"])
 
 

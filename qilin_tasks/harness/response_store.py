@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import itertools
 import json
+import secrets
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,10 +20,12 @@ from typing import Any
 from typing_extensions import Self
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.files import replacing
+from qilin_tasks.harness.usage import Spent, Usage, total
 
 FORMAT = 2
 PAGE = 4096
+#: Rows beside the responses: `tokens:<key>` of an answer, `seconds:<run>` of asking.
+TOKENS, SECONDS = "tokens:", "seconds:"
 _TABLES = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE responses (key TEXT PRIMARY KEY, value TEXT, checksum TEXT) WITHOUT ROWID",
@@ -75,7 +77,11 @@ class ResponseStore:
 
     def __init__(self, path: Path, *, identity: Mapping[str, Any]) -> None:
         self.path = path
-        self._identity = json.dumps(identity, sort_keys=True, default=_plain)
+        self._run = f"{SECONDS}{secrets.token_hex(8)}"
+        self._asked_since: float | None = None
+        self._seconds = 0.0
+        self._device_peak: Callable[[], int | None] = lambda: None
+        self.identity_text = json.dumps(identity, sort_keys=True, default=_plain)
         with _named(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             new = not path.exists() or path.stat().st_size == 0
@@ -99,7 +105,7 @@ class ResponseStore:
         if not self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             for table in _TABLES:
                 self._connection.execute(table)
-            about = [("format", str(FORMAT)), ("identity", self._identity)]
+            about = [("format", str(FORMAT)), ("identity", self.identity_text)]
             self._connection.executemany("INSERT INTO about VALUES (?, ?)", about)
         self._connection.execute("COMMIT")
 
@@ -118,8 +124,8 @@ class ResponseStore:
         bad = total = 0
         for row in rows:
             total += 1
-            bad += not _holds(row, self._identity)
-        if about.get("identity") == self._identity:
+            bad += not holds(row, self.identity_text)
+        if about.get("identity") == self.identity_text:
             if bad:
                 raise _broken(self.path, f"{bad} of {total} rows don't hold their checksum")
         elif bad < total:
@@ -127,7 +133,7 @@ class ResponseStore:
         else:
             raise SettingError(
                 f"{self.path} holds the answers of another model or other settings:\n  there: {about.get('identity')}"
-                f"\n  now:   {self._identity}\nGive this model another name, use another --out, or delete the file"
+                f"\n  now:   {self.identity_text}\nGive this model another name, use another --out, or delete the file"
             )
 
     def get(self, keys: Sequence[str]) -> dict[str, Any]:
@@ -142,18 +148,45 @@ class ResponseStore:
                     some,
                 ).fetchall()
             for row in rows:
-                if not _holds(row, self._identity):
+                if not holds(row, self.identity_text):
                     raise _broken(self.path, f"the row {row[0]!r} doesn't hold its checksum")
                 parsed = json.loads(row[1])
                 found[row[0]] = tuple(parsed) if isinstance(parsed, list) else parsed
         return found
 
-    def put(self, items: Iterable[tuple[str, Any]]) -> None:
-        """Write responses durably, all or none."""
-        self._put((key, json.dumps(value)) for key, value in items)
+    def put(self, items: Iterable[tuple[str, Any]], *, usage: Mapping[str, Usage] | None = None) -> None:
+        """Write responses with their tokens durably, all or none; inside of `asking` the time so far with them."""
+        rows = [(key, json.dumps(value)) for key, value in items]
+        rows += [(f"{TOKENS}{key}", tokens.dump()) for key, tokens in (usage or {}).items()]
+        if self._asked_since is not None:
+            now = time.monotonic()
+            self._seconds += now - self._asked_since
+            self._asked_since = now
+            span = {"seconds": round(self._seconds, 3), "peak_bytes": self._device_peak()}
+            rows.append((self._run, json.dumps(span)))
+        self.put_rows(rows)
 
-    def _put(self, items: Iterable[tuple[str, str]]) -> None:
-        rows = [(key, value, _checksum(self._identity, key, value)) for key, value in items]
+    @contextlib.contextmanager
+    def asking(self, device_peak: Callable[[], int | None]) -> Iterator[None]:
+        """The time in here is that of the answers that are put; `device_peak` is looked at with each of them."""
+        self._asked_since, self._device_peak = time.monotonic(), device_peak
+        try:
+            yield
+        finally:
+            self._asked_since = None
+
+    def spent(self) -> Spent:
+        """What all answers of this store took, those of earlier runs included."""
+        with _named(self.path):
+            rows = self._connection.execute(
+                "SELECT key, value FROM responses WHERE key LIKE 'tokens:%' OR key LIKE 'seconds:%'"
+            ).fetchall()
+        usages = (Usage(**json.loads(value)) for key, value in rows if key.startswith(TOKENS))
+        return total(usages, (json.loads(value) for key, value in rows if key.startswith(SECONDS)))
+
+    def put_rows(self, items: Iterable[tuple[str, str]]) -> None:
+        """Write keys and values as they stand in the table, all or none."""
+        rows = [(key, value, _checksum(self.identity_text, key, value)) for key, value in items]
         with _named(self.path):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -165,7 +198,7 @@ class ResponseStore:
                 raise
 
     def __len__(self) -> int:
-        count: int = self._connection.execute("SELECT count(*) FROM responses WHERE key NOT LIKE 'raw:%'").fetchone()[0]
+        count: int = self._connection.execute("SELECT count(*) FROM responses WHERE key NOT LIKE '%:%'").fetchone()[0]
         return count
 
     def close(self) -> None:
@@ -185,7 +218,8 @@ def _checksum(identity: str, key: str, value: str) -> str:
     return hashlib.blake2b(f"{identity}\0{key}\0{value}".encode(), digest_size=16).hexdigest()
 
 
-def _holds(row: Sequence[object], identity: str) -> bool:
+def holds(row: Sequence[object], identity: str) -> bool:
+    """Whether a row's checksum is that of its key and value under this identity."""
     key, value, checksum = row
     return isinstance(key, str) and isinstance(value, str) and checksum == _checksum(identity, key, value)
 
@@ -213,59 +247,17 @@ def _named(path: Path) -> Iterator[None]:
         raise DataError(f"{path}: can't be read or written ({error.strerror or error})") from error
 
 
+def stored_spent(path: Path, *, identity: Mapping[str, Any]) -> Spent:
+    """What a store's answers took; nothing where there is none. Raises as ResponseStore does, but changes nothing."""
+    if not path.is_file():
+        return total((), ())
+    with ResponseStore(path, identity=identity) as store:
+        return store.spent()
+
+
 def stored_count(path: Path, *, identity: Mapping[str, Any]) -> int:
     """How many responses a store holds; 0 where there is none. Raises as ResponseStore does, but changes nothing."""
     if not path.is_file():
         return 0
     with ResponseStore(path, identity=identity) as store:
         return len(store)
-
-
-def repair(path: Path, *, identity: Mapping[str, Any]) -> tuple[int, Path] | None:
-    """Keep all rows that hold in a fresh store at `path`, the broken file beside it; None where nothing is broken.
-
-    Returns how many were kept and where the broken file is now. Raises as ResponseStore does, but for damage.
-    """
-    try:
-        stored_count(path, identity=identity)
-        return None
-    except BrokenStoreError:
-        aside = path.with_name(f"{path.name}.broken-{time.strftime('%Y%m%d-%H%M%S')}")
-    # The fresh store and the copy that is read both lie under unfinished names, which vanish on any error.
-    with replacing(path, aside) as [fresh, copy]:
-        fresh.unlink()
-        with ResponseStore(fresh, identity=identity) as store:
-            first = fresh.read_bytes()[:PAGE]
-            found = _salvaged(path.read_bytes(), first, copy, store._identity)
-            store._put(found.items())
-        copy.write_bytes(path.read_bytes())
-        journal = path.with_name(f"{path.name}-journal")
-        if journal.exists():
-            journal.replace(aside.with_name(f"{aside.name}-journal"))
-    return len(found), aside
-
-
-def _salvaged(data: bytes, first: bytes, copy: Path, identity: str) -> dict[str, str]:
-    """Every row that holds: once as the file is, once under the first page of a whole store of the same layout."""
-    # Bytes 92 to 95 unlike 24 to 27: SQLite then counts the pages by the file's size.
-    patched = first[:92] + b"\xff\xff\xff\xff" + first[96:] + data[PAGE:]
-    found: dict[str, str] = {}
-    for content in (data, patched + bytes(-len(patched) % PAGE)):
-        copy.write_bytes(content)
-        connection = sqlite3.connect(f"file:{copy}?mode=ro&immutable=1", uri=True)
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        with contextlib.suppress(sqlite3.Error):
-            connection.execute("PRAGMA writable_schema=ON")
-        # A damaged page ends a scan: short ranges of keys from both ends reach everything around it.
-        digits = ["", *("".join(three) for three in itertools.product("0123456789abcdef", repeat=3)), "g"]
-        for prefix, order in itertools.product(("", "raw:"), ("ASC", "DESC")):
-            for low, high in itertools.pairwise(digits):
-                with contextlib.suppress(sqlite3.Error, OverflowError):
-                    for row in connection.execute(
-                        f"SELECT key, value, checksum FROM responses WHERE key >= ? AND key < ? ORDER BY key {order}",  # noqa: S608
-                        (prefix + low, prefix + high),
-                    ):
-                        if _holds(row, identity):
-                            found[row[0]] = row[1]
-        connection.close()
-    return found

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from qilin_tasks.errors import QilinTasksError
+from qilin_tasks.harness.usage import reported
 from qilin_tasks.parsing.answers import REFUSED
 
 if TYPE_CHECKING:
@@ -39,7 +40,10 @@ def can_guard(model: Any) -> bool:
 
 
 def guard(model: Any, *, on_refusal: str) -> None:
-    """Make an API backend of the harness read its responses as `read` does."""
+    """Make an API backend of the harness read its responses as `read` does.
+
+    A cache hook with `report` is told the tokens of each response before the response itself.
+    """
     create = model._create_payload
     logprobs = model.parse_logprobs
 
@@ -55,6 +59,10 @@ def guard(model: Any, *, on_refusal: str) -> None:
     def checked(status: int, body: str, *, generate: bool) -> dict[str, Any]:
         return read(status, body, url=model.base_url, generate=generate, on_refusal=on_refusal)
 
+    def tell(output: Mapping[str, Any]) -> None:
+        if hasattr(model.cache_hook, "report"):
+            model.cache_hook.report(reported(output, choices=len(output["choices"])))
+
     def call(messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any) -> dict[str, Any]:
         import requests
 
@@ -69,7 +77,9 @@ def guard(model: Any, *, on_refusal: str) -> None:
             )
         except (requests.RequestException, OSError) as error:
             raise _silent(model, error) from error
-        return checked(response.status_code, response.content.decode("utf-8", "replace"), generate=generate)
+        output = checked(response.status_code, response.content.decode("utf-8", "replace"), generate=generate)
+        tell(output)
+        return output
 
     async def acall(
         session: ClientSession,
@@ -92,6 +102,7 @@ def guard(model: Any, *, on_refusal: str) -> None:
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 raise _silent(model, error) from error
         outputs = checked(status, body, generate=generate)
+        tell(outputs)
         if generate:
             answers = list(generations(outputs))
         else:
@@ -119,7 +130,7 @@ def read(status: int, body: str, *, url: str, generate: bool, on_refusal: str) -
     if refused and on_refusal == "empty" and generate:
         choices = output.get("choices") or [{"index": 0}]
         return {"choices": [{"index": i, "refused": choice.get("index", i) in refused} | {"whole": choice}
-                            for i, choice in enumerate(choices)]}  # fmt: skip
+                            for i, choice in enumerate(choices)], "usage": output.get("usage")}  # fmt: skip
     if refused:
         raise ServerError(
             f"{url}: the server's content filter refused a prompt (HTTP {status}: {said}); with on_refusal=empty it is "

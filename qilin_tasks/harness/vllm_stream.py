@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from qilin_tasks.harness.stored import StoredLM
+from qilin_tasks.harness.usage import Usage, of_engine
 
 #: Finished answers are written together at least this often: a crash loses what finished within this time.
 SECONDS_BETWEEN_WRITES = 1.0
@@ -33,7 +34,7 @@ def stream(lm: StoredLM) -> None:
     """Make the wrapped vLLM backend write each generation as it finishes, and reuse what is there.
 
     All generations of a task go to the engine at once; chunks are not needed (and would let the batch run empty at the
-    end of each). Log-likelihoods stay in chunks.
+    end of each). Log-likelihoods stay in chunks. Tokens are counted as the engine has them.
     """
     backend, engine = lm.model, lm.model.model.llm_engine
     lm.unchunked = frozenset({"generate_until"})
@@ -41,14 +42,17 @@ def stream(lm: StoredLM) -> None:
     step: Callable[..., Sequence[Any]] = engine.step
     waiting: dict[tuple[int, ...], list[str]] = defaultdict(list)
     finished: list[tuple[str, str]] = []
+    usage: dict[str, Usage] = {}
+    tokenizer = getattr(backend, "tokenizer", None)
     written = [0.0, 0]
 
     def write() -> None:
         if finished and lm.store is not None:
-            lm.store.put(finished)
+            lm.store.put(finished, usage=usage)
             written[1] += len(finished)
             lm.progress(lm.reused + int(written[1]), lm.asked, lm.reused)
             finished.clear()
+            usage.clear()
         written[0] = time.monotonic()
 
     def listening_step(*args: Any, **kwargs: Any) -> Sequence[Any]:
@@ -56,14 +60,19 @@ def stream(lm: StoredLM) -> None:
         for output in outputs:
             keys = waiting.get(tuple(output.prompt_token_ids or ())) if output.finished else None
             if keys:
-                finished.append((keys.pop(0), output.outputs[0].text))
+                finished.append((keys[0], output.outputs[0].text))
+                if (tokens := of_engine(output, tokenizer=tokenizer)) is not None:
+                    usage[keys[0]] = tokens
+                keys.pop(0)
         if time.monotonic() - written[0] >= SECONDS_BETWEEN_WRITES:
             write()
         return outputs
 
     def generate(requests: Sequence[list[int]], generate: bool = False, sampling_params: Any = None) -> list[Any]:
         if not generate or not isinstance(sampling_params, list) or lm.store is None:
-            return list(original(requests, generate=generate, sampling_params=sampling_params))
+            outputs_of_all = list(original(requests, generate=generate, sampling_params=sampling_params))
+            lm.report([tokens for output in outputs_of_all if (tokens := of_engine(output)) is not None])
+            return outputs_of_all
         keys = _raw_keys(requests, sampling_params)
         known = lm.store.get(keys)
         missing = [i for i, key in enumerate(keys) if key not in known]

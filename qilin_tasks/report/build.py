@@ -14,6 +14,7 @@ from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
 from qilin_tasks.report.tables import pairs_csv, results_csv, warnings
+from qilin_tasks.results.cost import priced
 from qilin_tasks.results.reader import find_results
 
 #: The page's packed data; tables, plots and the program come on top of it.
@@ -36,10 +37,16 @@ def build(
     resamples: int,
     seed: int,
     say: Callable[[str], None] = lambda text: None,
+    prices: Path | None = None,
 ) -> Built:
-    """Write the whole report; damaged results are left out and named. Raises DataError where none is whole."""
+    """Write the whole report; damaged results are left out and named. Raises DataError where none is whole.
+
+    `prices` is a YAML file whose prices go over those that the results note.
+    """
     faults: list[str] = []
     results = find_results(runs, faults=faults)
+    if prices is not None:
+        results = priced(results, prices)
     say(f"reading the samples of {len(results)} results")
     boards = boards_of(results, faults=faults)
     if not boards:

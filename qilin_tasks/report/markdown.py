@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board
+from qilin_tasks.report.cost import cost_markdown
 from qilin_tasks.report.standings import sentence, standings
 from qilin_tasks.report.tables import (
     MODEL,
     Cell,
     column_name,
     direction,
+    escaped,
     method,
     number,
     p_value,
@@ -24,27 +24,23 @@ from qilin_tasks.report.tables import (
 )
 
 
-def _escape(text: str) -> str:
-    """A name inside a Markdown table: nothing in it may act as markup."""
-    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
-
-
 def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int, title: str) -> str:
     """The whole report as Markdown."""
-    lines = [f"# {_escape(title)}", "", method(resamples=resamples, seed=seed), ""]
+    lines = [f"# {escaped(title)}", "", method(resamples=resamples, seed=seed), ""]
     for board, analysis in boards:
-        lines += [f"## {_escape(board.name)}", ""]
+        lines += [f"## {escaped(board.name)}", ""]
         lines += _markdown_standings(board, analysis)
         for text in warnings(board, analysis):
-            lines += [f"> **Warning:** {_escape(text)}", ""]
+            lines += [f"> **Warning:** {escaped(text)}", ""]
         for text in published_notes(board):
-            lines += [_escape(text), ""]
+            lines += [escaped(text), ""]
         for metric in board.metrics:
             lines += _markdown_table(board, analysis, metric)
         lines += _markdown_pairs(analysis.pairs)
         lines += _markdown_lifts(analysis.lifts)
+        lines += cost_markdown(board)
         lines += ["### Signatures", ""]
-        lines += [f"* `{signature}`: {_escape(', '.join(names))}" for signature, names in signatures(board).items()] + [
+        lines += [f"* `{signature}`: {escaped(', '.join(names))}" for signature, names in signatures(board).items()] + [
             ""
         ]
     return "\n".join(lines)
@@ -54,21 +50,25 @@ def _markdown_standings(board: Board, analysis: Analysis) -> list[str]:
     """One sentence a column: who is ahead."""
     metric = board.headline()[0]
     said = [
-        f"* {_escape(column_name(column))}: {_escape(text)}"
+        f"* {escaped(column_name(column))}: {escaped(text)}"
         for column in board.columns
         if (text := sentence(standings(board, analysis, column, metric), analysis, column, metric))
     ]
-    return [f"By {_escape(metric)}:", "", *said, ""] if said else []
+    return [f"By {escaped(metric)}:", "", *said, ""] if said else []
 
 
 def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:
     arrow = direction(board.higher_is_better[metric])
     names = [column_name(column) for column in board.columns]
-    lines = [f"### {_escape(metric)} ({arrow})", "", "| system | " + " | ".join(map(_escape, names)) + " |"]
+    lines = [
+        f"### {escaped(metric)} ({arrow})",
+        "",
+        "| system | " + " | ".join(map(escaped, names)) + " |",
+    ]
     lines.append("|---|" + "---:|" * len(names))
     for row in table(board, analysis, metric):
         mark = "" if row.kind == MODEL else f" ({row.kind})"
-        lines.append(f"| {_escape(row.name)}{mark} | " + " | ".join(map(_markdown_cell, row.cells)) + " |")
+        lines.append(f"| {escaped(row.name)}{mark} | " + " | ".join(map(_markdown_cell, row.cells)) + " |")
     return [*lines, ""]
 
 
@@ -90,9 +90,9 @@ def _markdown_pairs(pairs: list[PairRow]) -> list[str]:
     lines = ["### Models against each other", "", "| condition | metric | pair | difference | p (Holm) |"]
     lines.append("|---|---|---|---:|---:|")
     for row in pairs:
-        pair = f"{_escape(row.first)} − {_escape(row.second)}"
+        pair = f"{escaped(row.first)} − {escaped(row.second)}"
         lines.append(
-            f"| {_escape(row.condition)} | {_escape(row.metric)} | {pair} | {spread(row.test.difference)} | "
+            f"| {escaped(row.condition)} | {escaped(row.metric)} | {pair} | {spread(row.test.difference)} | "
             f"{p_value(row.test.p_holm)} |"
         )
     return [*lines, ""]
@@ -104,7 +104,7 @@ def _markdown_lifts(lifts: list[LiftRow]) -> list[str]:
     lines = ["### Lift over no context, and share of the gap to the oracle that is closed", ""]
     lines += ["| model | condition | metric | lift | p (Holm) | share of the gap |", "|---|---|---|---:|---:|---:|"]
     for row in lifts:
-        names = " | ".join(map(_escape, (row.model, row.condition, row.metric)))
+        names = " | ".join(map(escaped, (row.model, row.condition, row.metric)))
         numbers = f"{spread(row.lift.difference)} | {p_value(row.lift.p_holm)} | {share(row.share)}"
         lines.append(f"| {names} | {numbers} |")
     return [*lines, ""]

@@ -9,6 +9,7 @@ from html import escape
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board
+from qilin_tasks.report.cost import cost_section
 from qilin_tasks.report.packing import Packed
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
@@ -61,6 +62,7 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
         documents += f" in {analysis.clusters:,} clusters"
     yield f'<section id="{name}"><h2>{escape(board.name)}</h2><p class="soft">{documents} in the paired statistics</p>'
     yield from standings_section(board, analysis)
+    yield from cost_section(board)
     told = warnings(board, analysis)
     if told:
         yield f"<details><summary>{len(told)} {'warning' if len(told) == 1 else 'warnings'}</summary>"

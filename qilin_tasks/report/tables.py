@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -37,6 +38,11 @@ class TableRow:
     name: str
     kind: str
     cells: list[Cell | None]
+
+
+def escaped(text: str) -> str:
+    """A name inside a Markdown table: nothing in it may act as markup."""
+    return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
 
 
 def column_name(column: Column) -> str:

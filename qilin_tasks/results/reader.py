@@ -29,7 +29,7 @@ class TaskResult:
     """One model on one task: `values` are the aggregated metrics (`name` or `name,filter`), `n` the documents.
 
     `task` is the task's own name; in files of lm-eval 0.5 it stands as `entry`, behind the group's (`group::task`).
-    `system_parts` are the parts of the signature that a comparison set for this model alone: they belong to it.
+    `compare` is what a comparison noted: settings, identity, cost, the prices.
     """
 
     model: str
@@ -48,12 +48,17 @@ class TaskResult:
     model_source: str
     model_args: Any
     generation: Mapping[str, Any] = field(default_factory=dict)
-    system_parts: tuple[str, ...] = ()
+    compare: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_baseline(self) -> bool:
         """Whether a baseline of this package answered, not a language model."""
         return self.model_source == "qilin-baseline"
+
+    @property
+    def system_parts(self) -> tuple[str, ...]:
+        """The parts of the signature that a comparison set for this model alone: they belong to it."""
+        return tuple(self.compare.get("system_parts", ()))
 
     @cached_property
     def parts(self) -> dict[str, str]:
@@ -277,7 +282,7 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
         model_source=str(data.get("model_source") or config.get("model")),
         model_args=config.get("model_args"),
         generation=data["configs"][task].get("generation_kwargs") or {},
-        system_parts=tuple((data.get("compare") or {}).get("system_parts", ())),
+        compare=data.get("compare") or {},
     )
 
 

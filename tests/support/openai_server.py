@@ -60,6 +60,8 @@ class ChatServer:
     url: str = ""
     delay: float = 0.0
     answer: Callable[[str, str], str] = by_prompt
+    #: Say in `usage` how many tokens there were: a character is one, a tenth of an answer was reasoning.
+    counts: bool = False
     #: Answer 500 to the models named here.
     broken: set[str] = field(default_factory=set)
     #: What goes wrong with a request, by how many came before it: a name of FAULTS, or None.
@@ -70,6 +72,10 @@ class ChatServer:
     payloads: list[dict[str, Any]] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def usage(self, prompt: str, answer: str) -> dict[str, Any]:
+        details = {"reasoning_tokens": len(answer) // 10}
+        return {"prompt_tokens": len(prompt), "completion_tokens": len(answer), "completion_tokens_details": details}
 
     def handle(self, payload: dict[str, Any]) -> tuple[int, dict[str, Any] | str | None]:
         model, prompt = payload["model"], "\n".join(m["content"] for m in payload["messages"])
@@ -88,6 +94,7 @@ class ChatServer:
             return 500, {"error": {"message": f"{model} is out of order"}}
         message = {"role": "assistant", "content": self.answer(model, prompt)}
         return 200, {
+            **({"usage": self.usage(prompt, message["content"])} if self.counts else {}),
             "object": "chat.completion",
             "model": model,
             "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
