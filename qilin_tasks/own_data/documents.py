@@ -98,7 +98,7 @@ def _check_condition(source: QilinSource, settings: OwnDataSettings) -> None:
     if context == "contexts":
         raise DataError(
             f"{folder}: no notes came with the questions, so custom_dqa_contexts needs a run of yours: "
-            f"qilin-tasks prepare --config dqa --data {folder} --retriever NAME --out run.parquet, then "
+            f"qilin-tasks prepare --config dqa --data {folder} --retriever NAME --out run.parquet; then "
             "--metadata contexts=run.parquet"
         )
     raise DataError(
