@@ -18,10 +18,10 @@ from qilin_tasks.metrics.metric import Metric, scoring_settings
 from qilin_tasks.own_data.documents import OwnDataSettings, OwnDocument, build_own
 from qilin_tasks.ranking import baselines as ranking_baselines
 from qilin_tasks.ranking import scorer as ranking
-from qilin_tasks.ranking.asking import Windows, WindowsWithCovers, YesAndNo
-from qilin_tasks.ranking.documents import RankingDocument, VisionDocument, build_ranking
-from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings, VisionSettings
-from qilin_tasks.ranking.vision import build_vision
+from qilin_tasks.ranking.asking import GradesWithCovers, Windows, WindowsWithCovers, YesAndNo
+from qilin_tasks.ranking.documents import GradedVisionDocument, RankingDocument, VisionDocument, build_ranking
+from qilin_tasks.ranking.settings import GradedVisionSettings, ListwiseSettings, RankingSettings, VisionSettings
+from qilin_tasks.ranking.vision import build_graded_vision, build_vision
 from qilin_tasks.reqa import baselines as reqa_baselines
 from qilin_tasks.reqa import documents as reqa_documents
 from qilin_tasks.reqa import scorer as reqa
@@ -85,6 +85,14 @@ FAMILIES: dict[str, Family] = {
         scorer=ranking.VisionScorer,
         baselines=ranking_baselines.BASELINES,
         asking=WindowsWithCovers,
+    ),
+    "qilin-vision-pointwise": Family(
+        settings=GradedVisionSettings,
+        document=GradedVisionDocument,
+        load=build_graded_vision,
+        scorer=ranking.GradedVisionScorer,
+        baselines=ranking_baselines.GRADES,
+        asking=GradesWithCovers,
     ),
     "reqa": Family(
         settings=CandidateSettings,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from qilin_tasks.family import Asking, Document, Kind, Request
-from qilin_tasks.ranking.images import Covers, images_root, shows_images
-from qilin_tasks.ranking.settings import VisionSettings
+from qilin_tasks.ranking.images import Covers, StackedCover, images_root, shows_images
+from qilin_tasks.ranking.settings import GradedVisionSettings, VisionSettings
 
 
 class Windows(Asking):
@@ -52,16 +52,41 @@ class WindowsWithCovers(Windows):
         return Covers([path for path in paths if path], max_side=self.settings.image_max_side)
 
 
-class YesAndNo(Asking):
-    """One prompt a candidate; requests 0..n-1 score the first choice (yes), n..2n-1 the second (no)."""
-
-    kind: Kind = "loglikelihood"
+class OneByOne(Asking):
+    """One prompt a candidate."""
 
     def views(self, doc: Document) -> list[Document]:
         return [
             {"query": doc["query"], "history": doc["history"], "candidate": candidate}
             for candidate in doc["candidates"]
         ]
+
+
+class GradesWithCovers(OneByOne):
+    """The model writes a grade of each candidate, whose cover it sees; in recommendation below the clicked notes'."""
+
+    multimodal = True
+    settings: GradedVisionSettings
+
+    def check(self) -> None:
+        images_root()
+
+    def requests(self, doc: Document, prompts: Sequence[str], choices: Sequence[str]) -> list[Request]:
+        clicked = doc["history_images"] if self.settings.config == "recommendation_test" else None
+        return [
+            Request(
+                {**doc, "place": place},
+                (prompt,),
+                images=StackedCover(candidate["image"], clicked, side=self.settings.image_side),
+            )
+            for place, (prompt, candidate) in enumerate(zip(prompts, doc["candidates"], strict=True), start=1)
+        ]
+
+
+class YesAndNo(OneByOne):
+    """Requests 0..n-1 score the first choice (yes), n..2n-1 the second (no)."""
+
+    kind: Kind = "loglikelihood"
 
     def requests(self, doc: Document, prompts: Sequence[str], choices: Sequence[str]) -> list[Request]:
         return [Request(doc, (prompt, choice)) for choice in choices for prompt in prompts]

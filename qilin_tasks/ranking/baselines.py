@@ -16,6 +16,15 @@ def _writes(order: Order) -> Callable[[Document], str]:
     return generate
 
 
+def _grades(order: Order) -> Callable[[Document], str]:
+    """100 for the best, one less for each next; no opinion where the order has none."""
+
+    def generate(doc: Document) -> str:
+        return "50" if order is constant else str(max(0, 100 - list(order(doc)).index(doc["place"])))
+
+    return generate
+
+
 def _scores(order: Order) -> Callable[[Document, int], float]:
     """Request i < n scores candidate i + 1 (its yes); requests from n on (its no) are all the same."""
 
@@ -31,3 +40,4 @@ BASELINES: dict[str, Strategy] = {
     **{name: Strategy(_writes(order), _scores(order)) for name, order in ORDERS.items()},
     "empty": EMPTY,
 }
+GRADES: dict[str, Strategy] = {**{name: Strategy(_grades(order)) for name, order in ORDERS.items()}, "empty": EMPTY}

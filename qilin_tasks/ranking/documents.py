@@ -57,6 +57,12 @@ class VisionDocument(RankingDocument):
     images_missing: int
 
 
+class GradedVisionDocument(VisionDocument):
+    """A request whose candidates are shown one by one; `history_images`: the clicked notes' covers, blank without."""
+
+    history_images: list[str]
+
+
 def build_ranking(settings: RankingSettings, *, spec: str | None = None, images: bool = False) -> list[dict[str, Any]]:
     """One document a request. Raises DataError for data that is not as published, before anything is asked."""
     requests, notes = _corpus(open_qilin(spec), settings, images=images)
@@ -97,8 +103,12 @@ def wanted_notes(requests: Sequence[Request], settings: RankingSettings) -> set[
 
 
 def recent(request: Request, settings: RankingSettings) -> tuple[int, ...]:
-    """The clicked notes whose titles are shown: the last `history` of the list, in its order."""
-    return request.history[-settings.history :] if settings.history else ()
+    """The clicked notes that are shown: the first `history` of the list, in its order.
+
+    The description of the release says "20 recently clicked note ids" and no order; the official code takes the first
+    ten for DCN-V2 and for the VLM. `history_order.py` reads the order from the data themselves.
+    """
+    return request.history[: settings.history]
 
 
 def document(
@@ -111,8 +121,7 @@ def document(
     candidates, trimmed = _shown([notes[note] for note in order], shown_in, settings)
     if images:
         for candidate in candidates:
-            paths = notes[candidate["note_idx"]].images
-            candidate["image"] = paths[0] if paths else ""
+            candidate["image"] = _cover(notes[candidate["note_idx"]])
     scores = okapi_scores(query, [notes[note].text for note in order])
     return {
         "doc_key": request.row,
@@ -127,7 +136,12 @@ def document(
         "n_relevant": request.n_clicks,
         "first_stage": sorted(range(1, len(order) + 1), key=lambda place: -scores[place - 1]),
         "candidates_trimmed": trimmed,
+        **({"history_images": [_cover(notes[note]) for note in recent(request, settings)]} if images else {}),
     }
+
+
+def _cover(note: Note) -> str:
+    return note.images[0] if note.images else ""
 
 
 def _shown(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
 
@@ -68,6 +69,58 @@ def usable_images(paths: Iterable[str], *, root: Path) -> set[str]:
     return usable
 
 
+class StackedCover(Sequence[Any]):
+    """One square picture, made when it is asked for: the candidate's cover, below those of the clicked notes if any.
+
+    As the official VLM's input is made (RED-Search/Qilin, baselines/src/dataset_factory.py and utils.py): each cover is
+    resized to a square, the clicked notes' are stacked from the top and squeezed into one square, and so is that with
+    the candidate's below it. A blank path, and a user without clicks, give a white square.
+    """
+
+    def __init__(self, cover: str, clicked: Sequence[str] | None, *, side: int) -> None:
+        self.cover, self.clicked = cover, None if clicked is None else tuple(clicked)
+        self._side = side
+
+    def __len__(self) -> int:
+        return 1
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(1)[index]]
+        if index not in (0, -1):
+            raise IndexError(index)
+        root = images_root()
+        cover = _square(root, self.cover, self._side)
+        return cover if self.clicked is None else _stack([_clicked(root, self.clicked, self._side), cover], self._side)
+
+    def __repr__(self) -> str:
+        return f"StackedCover({self.cover!r}, clicked={self.clicked})"
+
+
+@lru_cache(maxsize=4)
+def _clicked(root: Path, paths: tuple[str, ...], side: int) -> Any:
+    """The covers of a user's clicks in one square, the same for all candidates of a request."""
+    return _stack([_square(root, path, side) for path in paths], side) if paths else _square(root, "", side)
+
+
+def _square(root: Path, path: str, side: int) -> Any:
+    if not path:
+        return _pillow()[0].new("RGB", (side, side), "white")
+    return open_image(root / path, max_side=None).resize((side, side))
+
+
+def _stack(images: Sequence[Any], side: int) -> Any:
+    """Squares from the top, squeezed into one."""
+    sheet = _pillow()[0].new("RGB", (side, side * len(images)))
+    for number, image in enumerate(images):
+        sheet.paste(image, (0, side * number))
+    return sheet.resize((side, side))
+
+
 class Covers(Sequence[Any]):
     """Images that are opened when they are asked for: thousands of requests hold paths, not pixels."""
 
@@ -91,18 +144,23 @@ class Covers(Sequence[Any]):
         return f"Covers({self.paths})"
 
 
-def open_image(path: Path, *, max_side: int) -> Any:
-    """The image as RGB, scaled down to `max_side` pixels on its longer side. DataError where it can't be opened."""
+def open_image(path: Path, *, max_side: int | None) -> Any:
+    """The image as RGB, scaled down to `max_side` pixels on its longer side (None: as it is).
+
+    DataError where it can't be opened.
+    """
     image_module, failures = _pillow()
     try:
         with image_module.open(path) as image:
-            image.draft("RGB", (max_side, max_side))
+            if max_side is not None:
+                image.draft("RGB", (max_side, max_side))
             rgb = image.convert("RGB")
     except failures as error:
         raise DataError(
             f"{path}: can't be opened any more ({error}); it was in order when the task was built"
         ) from error
-    rgb.thumbnail((max_side, max_side))
+    if max_side is not None:
+        rgb.thumbnail((max_side, max_side))
     return rgb
 
 

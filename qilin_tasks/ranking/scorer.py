@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -14,12 +15,13 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import count
 from qilin_tasks.metrics.hits import Floats, Hits, hit_ranks
-from qilin_tasks.metrics.metric import Table
+from qilin_tasks.metrics.metric import Metric, Table
 from qilin_tasks.metrics.ranked_batch import RATES, read_simply, simple_columns, strict_and_repaired, whole
 from qilin_tasks.metrics.ranking import QILIN_MEASURES, RANKING_METRICS, parse_measure, repair
 from qilin_tasks.parsing.answers import strip_reasoning
+from qilin_tasks.parsing.grades import GRADE_RULE, parse_grade
 from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
-from qilin_tasks.ranking.settings import ListwiseSettings, RankingSettings, VisionSettings
+from qilin_tasks.ranking.settings import GradedVisionSettings, ListwiseSettings, RankingSettings, VisionSettings
 from qilin_tasks.ranking.windows import MERGE, merge
 from qilin_tasks.text.notes import RENDERING
 
@@ -129,6 +131,69 @@ class VisionScorer(ListwiseScorer):
 
     def document_parts(self) -> dict[str, Any]:
         return {**super().document_parts(), "image": self.settings.image_max_side}
+
+
+@dataclass
+class GradedRequests(RankedRequests):
+    """`grades[i]` holds the grade of each candidate of document i, None without one."""
+
+    grades: Sequence[Sequence[float | None]] = ()
+
+    @property
+    def tied(self) -> list[float]:
+        """The share of a document's candidates whose grade another candidate has too."""
+        counted = [Counter(grade for grade in grades if grade is not None) for grades in self.grades]
+        return [
+            sum(number for number in counts.values() if number > 1) / len(grades)
+            for counts, grades in zip(counted, self.grades, strict=True)
+        ]
+
+
+class GradedVisionScorer(_RankingScorer):
+    """The model wrote a grade of each candidate; the best first, ties in shown order, ungraded ones not ranked."""
+
+    settings: GradedVisionSettings
+    METRICS: ClassVar[Table[Any]] = {
+        **VISION_METRICS,
+        "tied_rate": Metric(
+            about="share of the candidates whose grade another one has",
+            score=lambda batch: batch.tied,
+            higher_is_better=False,
+        ),
+    }
+
+    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> GradedRequests:
+        rankings, parsed, grades = [], [], []
+        for doc, answers in zip(docs, responses, strict=True):
+            read = [parse_grade(text) for text in answers]
+            graded = [grade.value for grade in read]
+            places = [place for place, value in enumerate(graded, start=1) if value is not None]
+            if len(answers) != len(doc["candidates"]):
+                raise DataError(
+                    f"document {doc['doc_key']!r}: {len(answers)} grades for {len(doc['candidates'])} candidates"
+                )
+            rankings.append(sorted(places, key=lambda place: -(graded[place - 1] or 0.0)))
+            parsed.append(
+                [
+                    ParsedRanking(
+                        () if grade.value is None else (place,),
+                        duplicates=0,
+                        missing=int(grade.value is None),
+                        invented=int(grade.out_of_range),
+                        valid=grade.valid,
+                        unfinished=grade.unfinished,
+                    )
+                    for place, grade in enumerate(read, start=1)
+                ]
+            )
+            grades.append(graded)
+        return GradedRequests(docs, rankings, parsed, grades)
+
+    def document_parts(self) -> dict[str, Any]:
+        return {**super().document_parts(), "image": f"stacked{self.settings.image_side}", "grade": GRADE_RULE}
+
+    def shown(self, response: Any) -> str:
+        return strip_reasoning(response).text
 
 
 class PointwiseScorer(_RankingScorer):

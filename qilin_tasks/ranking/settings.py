@@ -12,6 +12,8 @@ from qilin_tasks.settings import Settings
 RANKING_CONFIGS = ("search_test", "recommendation_test")
 # A candidate needs its title at least, or the prompt shows nothing to rank by.
 LEAST_CHARS = 20
+# One patch of the smallest vision encoders.
+LEAST_SIDE = 28
 
 
 @dataclass(frozen=True)
@@ -61,4 +63,13 @@ class VisionSettings(ListwiseSettings):
 
     image_max_side: int
 
-    MINIMUM: ClassVar[Mapping[str, int]] = {**ListwiseSettings.MINIMUM, "image_max_side": 28}
+    MINIMUM: ClassVar[Mapping[str, int]] = {**ListwiseSettings.MINIMUM, "image_max_side": LEAST_SIDE}
+
+
+@dataclass(frozen=True)
+class GradedVisionSettings(RankingSettings):
+    """`image_side`: the one picture of a prompt is a square of this many pixels; `history`: clicked covers in it."""
+
+    image_side: int
+
+    MINIMUM: ClassVar[Mapping[str, int]] = {**RankingSettings.MINIMUM, "image_side": LEAST_SIDE}
