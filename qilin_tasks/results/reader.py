@@ -289,12 +289,11 @@ def _task_result(data: Mapping[str, Any], task: str, *, path: Path) -> TaskResul
 def _documents(data: Mapping[str, Any], task: str, metadata: Mapping[str, Any]) -> int:
     """How many documents a task was asked.
 
-    lm-eval 0.4.12 counts those of its last metric, which may be one over a share of them; the signature has all.
+    lm-eval 0.4.12 counts those of its last metric, which is one over a share of them where the signature has `engaged`.
     """
     counted = int(data["n-samples"][task]["effective"])
-    if str(data.get("lm_eval_version")) == "0.4.12":
-        counted = max(counted, int(signature_parts(metadata.get("signature")).get("n") or 0))
-    return counted
+    parts = signature_parts(metadata.get("signature"))
+    return max(counted, int(parts["n"])) if "engaged" in parts else counted
 
 
 def _run_folder(result: TaskResult) -> Path:
