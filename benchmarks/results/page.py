@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from notes_dqa_table import notes_dqa_table, plotted
 from steps import STEPS, StoredStep
 
 TARGET, SUM = "RankNet", "weighted sum (tuned)"
@@ -41,8 +42,10 @@ def page(found: Mapping[str, StoredStep], *, quick: bool) -> tuple[str, dict[str
         parts.append(f"\n{heading} {step.title}\n\n`{shlex.join(kept['command'])}`, {kept['date']}, {about(result)}.\n")
         parts.append(f"\n{TABLES[step.kind](result)}\n")
         if step.kind != "layers":
-            plots[f"{name}.svg"] = interval_plot(f"{step.title}: MRR, 95 %", result["rows"])
-            parts.append(f"\n![{step.title}: MRR with 95 % intervals](results/{name}.svg)\n")
+            metric = "ROUGE-L" if step.kind == "notes_dqa" else "MRR"
+            rows = plotted(result) if step.kind == "notes_dqa" else result["rows"]
+            plots[f"{name}.svg"] = interval_plot(f"{step.title}: {metric}, 95 %", rows)
+            parts.append(f"\n![{step.title}: {metric} with 95 % intervals](results/{name}.svg)\n")
     missing = [step.title for name, step in STEPS.items() if name not in found]
     if missing:
         parts.append(f"\nNot run yet: {', '.join(missing)}.\n")
@@ -123,7 +126,7 @@ def layers_table(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-TABLES = {"fusion": fusion_table, "known_item": known_item_table, "layers": layers_table}
+TABLES = {"fusion": fusion_table, "known_item": known_item_table, "layers": layers_table, "notes_dqa": notes_dqa_table}
 
 
 def _interval(row: Mapping[str, Any]) -> str:

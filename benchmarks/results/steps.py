@@ -42,6 +42,13 @@ STEPS: dict[str, Step] = {
         ("--shared", "{data}"),
         ("--limit", "60", "--resamples", "200"),
     ),
+    "notes_dqa": Step(
+        "notes_dqa",
+        "Answers over real notes",
+        "notes_dqa.py",
+        ("--shared", "{data}"),
+        ("--models", "lead", "--limit", "6", "--resamples", "200"),
+    ),
     "layers": Step(
         "layers",
         "BERTScore by layer",
