@@ -123,7 +123,29 @@ def layers_table(result: Mapping[str, Any]) -> str:
         losses = " | ".join(f"{row[f'loss {name}']:.3f}" for name in names)
         interval = f"{row['unrelated low']:.3f} to {row['unrelated high']:.3f}"
         lines.append(f"| {row['layer']} | {losses} | {row['unrelated']:.3f} | {interval} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", layers_verdict(result)])
+
+
+def layers_verdict(result: Mapping[str, Any]) -> str:
+    """Which layer weighs what most, and what follows for the choice."""
+    rows = result["rows"]
+
+    def most(name: str) -> Mapping[str, Any]:
+        return max(rows, key=lambda row: row[f"loss {name}"])
+
+    meaning, order = most("negated"), most("shuffled")
+    said = [
+        f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's loss; "
+        f"wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
+        f"({order['loss shuffled']:.3f})."
+    ]
+    if all(row["loss negated"] < row["loss shuffled"] for row in rows):
+        said.append("At every layer a note that says the opposite loses less than the same facts in another order.")
+    said.append(
+        f"By these edits alone one would take layer {meaning['layer']}; they don't show that its scores follow people's "
+        "labels best (`qilin-tasks validate --labels` measures that), and no layer makes BERTScore a check of facts."
+    )
+    return " ".join(said)
 
 
 TABLES = {"fusion": fusion_table, "known_item": known_item_table, "layers": layers_table, "notes_dqa": notes_dqa_table}
