@@ -135,9 +135,11 @@ def layers_verdict(result: Mapping[str, Any]) -> str:
 
     meaning, order = most("negated"), most("shuffled")
     said = [
-        f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's loss; "
-        f"wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
-        f"({order['loss shuffled']:.3f})."
+        (
+            f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's loss; "
+            f"wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
+            f"({order['loss shuffled']:.3f})."
+        )
     ]
     if all(row["loss negated"] < row["loss shuffled"] for row in rows):
         said.append("At every layer a note that says the opposite loses less than the same facts in another order.")
