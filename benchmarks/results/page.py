@@ -136,16 +136,17 @@ def layers_verdict(result: Mapping[str, Any]) -> str:
     meaning, order = most("negated"), most("shuffled")
     said = [
         (
-            f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's loss; "
-            f"wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
+            f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's "
+            f"loss; wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
             f"({order['loss shuffled']:.3f})."
         )
     ]
     if all(row["loss negated"] < row["loss shuffled"] for row in rows):
         said.append("At every layer a note that says the opposite loses less than the same facts in another order.")
     said.append(
-        f"By these edits alone one would take layer {meaning['layer']}; they don't show that its scores follow people's "
-        "labels best (`qilin-tasks validate --labels` measures that), and no layer makes BERTScore a check of facts."
+        f"By these edits alone one would take layer {meaning['layer']}; they don't show that its scores follow "
+        "people's labels best (`qilin-tasks validate --labels` measures that), and no layer makes BERTScore a check of "
+        "facts."
     )
     return " ".join(said)
 
