@@ -125,6 +125,34 @@ def test_citations_that_no_note_can_have_are_counted(
     assert "left out 2 cited ids of 1 rows that no note can have (7 in row 1)" in checks["data"]["detail"]
 
 
+@pytest.mark.parametrize(
+    ("release", "impossible", "told"),
+    [
+        ((3, 3, 1), False, []),
+        ((3, 3, 1), True, ["left out 1 cited ids"]),
+        ((4, 4, 1), False, ["the release had 4 rows of dqa, 4 answered, 1 notes"]),
+        ((3, 3, 2), True, ["the release had 3 rows of dqa, 3 answered, 2 notes", "left out 1 cited ids"]),
+        ((4, 4, 2), False, []),
+        ((4, 4, 2), True, ["left out 1 cited ids"]),
+    ],
+)
+def test_a_local_copy_of_the_release_is_compared_whatever_else_is_wrong(
+    release: tuple[int, int, int], impossible: bool, told: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Three answered rows and one note: a copy of a release that shares a number with them, else one's own data."""
+    from qilin_tasks.doctor import data
+
+    answers = rows(3)
+    if impossible:
+        answers[1]["ref_note_idx_list"] = [0, 7]
+    monkeypatch.setenv("QILIN_DATA", str(write_dqa(tmp_path, answers, [("标题", "内容")])))
+    monkeypatch.setattr(data, "RELEASE", data.Size(*release))
+    (finding,) = data.dqa_data()
+    assert finding.status == ("warn" if told else "ok")
+    assert all(text in finding.detail for text in told)
+    assert finding.detail.count(";") == len(told) and bool(finding.fix) == bool(told)
+
+
 def test_a_release_of_another_size_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from qilin_tasks.doctor import data
     from qilin_tasks.sources.qilin import open_qilin

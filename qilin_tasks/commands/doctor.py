@@ -126,7 +126,9 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     """Data, metric model, documents and context of the tasks asked for."""
     from qilin_tasks.doctor import budget
     from qilin_tasks.doctor.data import documents, dqa_data
+    from qilin_tasks.doctor.images import covers
     from qilin_tasks.doctor.metric_model import bertscore
+    from qilin_tasks.doctor.rankings import ranking_data
     from qilin_tasks.harness import task_manager as harness
     from qilin_tasks.harness.length import BY_CHARACTERS
 
@@ -138,6 +140,7 @@ def _of_tasks(args: argparse.Namespace, metadata: Mapping[str, Any]) -> list[Fin
     findings = dqa_data() if any(name.startswith("qilin_dqa") for name in names) else []
     # With its data at fault, none of the DQA tasks has anything to add.
     names = [name for name in names if in_order(findings) or not name.startswith("qilin_dqa")]
+    findings += [*ranking_data(recipes.values()), *covers(recipes.values())]
     metric_models = bertscore(recipes.values())
     findings += metric_models
     # A metric model that is missing has its line; the documents are looked at all the same.

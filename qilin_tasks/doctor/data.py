@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from qilin_tasks.doctor.findings import Finding, failure
 from qilin_tasks.dqa.documents import (
@@ -18,8 +18,20 @@ from qilin_tasks.dqa.documents import (
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.sources.qilin import DEFAULT, QilinSource, open_qilin
 
-#: Rows of the dqa config of THUIR/Qilin as released, and those of them with an answer.
-RELEASED_ROWS, RELEASED_ANSWERS = 6972, 2932
+
+class Size(NamedTuple):
+    """Rows of the dqa config, those of them with an answer, and notes."""
+
+    rows: int
+    answers: int
+    notes: int
+
+    def __str__(self) -> str:
+        return f"{self.rows} rows of dqa, {self.answers} answered, {self.notes} notes"
+
+
+#: THUIR/Qilin as released.
+RELEASE = Size(rows=6_972, answers=2_932, notes=1_983_938)
 NOTE_COLUMNS = ("note_idx", "note_title", "note_content")
 
 
@@ -58,13 +70,33 @@ def _rows(source: QilinSource) -> Finding:
     )
     if answered == 0:
         return Finding("data", "fail", detail, "QILIN_DATA: a copy whose dqa_output holds answers, or sample")
-    if complaint := drop_impossible_citations(answers, note_count=source.note_count()):
-        return Finding("data", "warn", f"{detail}; {complaint}", "nothing to do: only the cited notes go without them")
-    if source.name == DEFAULT and (source.row_count("dqa"), answered) != (RELEASED_ROWS, RELEASED_ANSWERS):
-        counts = f"the release had {RELEASED_ROWS} rows of dqa, {RELEASED_ANSWERS} answered"
-        fix = "QILIN_REVISION pins the commit that others used, or say in what you publish that the data differ"
-        return Finding("data", "warn", f"{detail}; {counts}", fix)
+    complaints = [
+        *_other_size(source, Size(source.row_count("dqa"), answered, source.note_count())),
+        *_citations(answers, source),
+    ]
+    if complaints:
+        details, fixes = zip(*complaints, strict=True)
+        return Finding("data", "warn", "; ".join([detail, *details]), "; ".join(fixes))
     return Finding("data", "ok", detail)
+
+
+def _other_size(source: QilinSource, size: Size) -> list[tuple[str, str]]:
+    """What differs from the release, and the way out, where the data are the hub's or a copy of them.
+
+    A folder is taken for a copy where any of the three numbers is the release's: one's own data have none of them.
+    """
+    is_release = source.name == DEFAULT or any(ours == theirs for ours, theirs in zip(size, RELEASE, strict=True))
+    if not is_release or size == RELEASE:
+        return []
+    fix = "QILIN_REVISION pins the commit that others used, or say in what you publish that the data differ"
+    if source.name != DEFAULT:
+        fix = "fetch the files again, or say in what you publish that the data differ"
+    return [(f"the release had {RELEASE}", fix)]
+
+
+def _citations(answers: list[dict[str, Any]], source: QilinSource) -> list[tuple[str, str]]:
+    complaint = drop_impossible_citations(answers, note_count=source.note_count())
+    return [(complaint, "the impossible ids need nothing: the cited notes go without them")] if complaint else []
 
 
 def documents(name: str, task: Any) -> Finding:

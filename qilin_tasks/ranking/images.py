@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, overload
@@ -40,33 +41,50 @@ def usable_images(paths: Iterable[str], *, root: Path) -> set[str]:
 
     Raises DataError where none can, which is a wrong folder rather than missing images.
     """
+    found = survey_covers(paths, root=root)
+    lost = [*found.missing, *found.broken]
+    wanted = len(found.usable) + len(lost)
+    if lost:
+        logger.warning(
+            "of %d cover images in %s, %d are missing and %d are broken (first: %s); those notes are shown without one",
+            wanted,
+            root,
+            len(found.missing),
+            len(found.broken),
+            lost[0],
+        )
+    if lost and not found.usable:
+        raise DataError(
+            f"{VARIABLE} {str(root)!r}: none of {wanted} cover images can be opened (first: {min(lost)}); "
+            "set it to the folder in which these paths lie"
+        )
+    return set(found.usable)
+
+
+@dataclass(frozen=True)
+class CoverSurvey:
+    """Distinct paths, each list ascending: those that hold an image, that are no file, that can't be decoded."""
+
+    usable: tuple[str, ...]
+    missing: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def survey_covers(paths: Iterable[str], *, root: Path) -> CoverSurvey:
+    """Opens every one of the relative paths; a blank one is none."""
     from tqdm import tqdm
 
     wanted = sorted({path for path in paths if path})
-    missing, broken, usable = [], [], set()
+    missing, broken, usable = [], [], []
     for path in tqdm(wanted, desc="checking cover images", disable=len(wanted) < 500):
         place = _inside(root, path)
         if place is None or not place.is_file():
             missing.append(path)
         elif _decodes(place):
-            usable.add(path)
+            usable.append(path)
         else:
             broken.append(path)
-    if missing or broken:
-        logger.warning(
-            "of %d cover images in %s, %d are missing and %d are broken (first: %s); those notes are shown without one",
-            len(wanted),
-            root,
-            len(missing),
-            len(broken),
-            (missing + broken)[0],
-        )
-    if wanted and not usable:
-        raise DataError(
-            f"{VARIABLE} {str(root)!r}: none of {len(wanted)} cover images can be opened (first: {wanted[0]}); "
-            "set it to the folder in which these paths lie"
-        )
-    return usable
+    return CoverSurvey(tuple(usable), tuple(missing), tuple(broken))
 
 
 class StackedCover(Sequence[Any]):
