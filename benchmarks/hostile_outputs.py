@@ -28,6 +28,9 @@ NUMBERS = (0.0, -0.0, -1e308, 1e308, -1e-308, -math.inf, math.inf, -1.0)
 #: The base file of each family and what a task's own YAML adds to it.
 SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "dqa": ("qilin/_dqa_yaml", {"context": "bm25", "bertscore": "off"}),
+    "dqa_cite": ("qilin/_dqa_cite_yaml", {"bertscore": "off"}),
+    "dqa_noevidence": ("qilin/_dqa_noevidence_yaml", {"bertscore": "off"}),
+    "dqa_grid": ("qilin/_dqa_grid_yaml", {"bertscore": "off"}),
     "qilin-listwise": ("qilin/_ranking_yaml", {"config": "search_test"}),
     "qilin-pointwise": ("qilin/_ranking_yaml", {"config": "search_test"}),
     "reqa": ("reqa/_reqa_listwise_yaml", {"set": "xquad_zh"}),
@@ -63,7 +66,8 @@ def run(name: str, outputs: list[str | None]) -> dict[str, Any]:
     else:
         stream = iter(outputs)
         places = cycle(range(len(docs)))
-        while batch := [(docs[i], list(islice(stream, asked[i]))) for i in islice(places, 512)]:
+        # A document is asked once in a batch, as in a run.
+        while batch := [(docs[i], list(islice(stream, asked[i]))) for i in islice(places, min(512, len(docs)))]:
             full = [(doc, answers) for doc, answers in batch if len(answers) == asked[docs.index(doc)]]
             if not full:
                 break

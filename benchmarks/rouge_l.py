@@ -12,6 +12,7 @@ import argparse
 import json
 import random
 import time
+from itertools import accumulate
 
 from rouge_score import rouge_scorer, scoring
 
@@ -33,14 +34,17 @@ def hanzi() -> list[str]:
 
 
 def text(draw: random.Random, characters: list[str], weights: list[float], source: str = "") -> str:
-    """About 300 characters; a third of them in runs from `source`, as an answer takes from its notes."""
+    """About 300 characters; a third of them in runs from `source`, as an answer takes from its notes.
+
+    `weights` are cumulated.
+    """
     parts: list[str] = []
     while sum(map(len, parts)) < CHARACTERS:
         if source and draw.random() < 1 / 3:
             start = draw.randrange(len(source))
             parts.append(source[start : start + 12])
         else:
-            parts.append("".join(draw.choices(characters, weights, k=12)))
+            parts.append("".join(draw.choices(characters, cum_weights=weights, k=12)))
         if draw.random() < 0.2:
             parts.append(draw.choice(WORDS))
         parts.append(draw.choice("，。！、\n") if draw.random() < 0.6 else "")
@@ -56,7 +60,7 @@ def main() -> None:
 
     draw = random.Random(options.seed)
     characters = hanzi()
-    weights = [1 / (rank + 3) for rank in range(len(characters))]
+    weights = list(accumulate(1 / (rank + 3) for rank in range(len(characters))))
     references = [text(draw, characters, weights) for _ in range(options.pairs)]
     hypotheses = [text(draw, characters, weights, reference) for reference in references]
 

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from qilin_tasks.metrics.fact_agreement import contradicted_rate, dice, fact_f1, supported_rate
 from qilin_tasks.text.facts.extract import extract
 from qilin_tasks.text.facts.numerals import chinese_value, shown, value_of
+from qilin_tasks.text.facts.quantities import _FACT, _START
 
 DATA = [json.loads(line) for line in (Path(__file__).parent / "data" / "facts.jsonl").open(encoding="utf-8")]
 TEXT = st.text(st.sampled_from("0123456789一二两三十百千万半.,:-~%¥年月日点周第不没有能会是要元天个 a"), max_size=40)
@@ -114,6 +115,12 @@ def test_ranges_identity_and_symmetry(first, second):
     if extract(first):
         assert supported_rate(first, [first]) == 1.0
     assert contradicted_rate(first, first) == 0.0
+
+
+@given(TEXT | st.text(st.sampled_from("五十一假期双周六上午下晚pm3aspf.:/-零下¥$第折到半多个小时星期 "), max_size=30))
+def test_no_fact_begins_where_none_is_looked_for(text):
+    if (match := _FACT.search(text)) is not None:
+        assert _START.match(text, match.start()) is not None
 
 
 @given(st.lists(st.sampled_from(["门票80元", "可以带狗", "玩3天", "不能停车", "5月1日去"]), min_size=1, unique=True))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qilin_tasks.metrics.copying import copy_coverage, copy_density, fragments
+from qilin_tasks.metrics.copying import copied, fragments
 from qilin_tasks.text.refusals import is_refusal
 
 DATA = [json.loads(line) for line in (Path(__file__).parent / "data" / "refusals.jsonl").open(encoding="utf-8")]
@@ -56,8 +56,7 @@ def test_hostile_answers_are_no_refusals(answer):
     ],
 )
 def test_coverage_and_density(answer, sources, coverage, density):
-    assert copy_coverage(answer, sources) == pytest.approx(coverage)
-    assert copy_density(answer, sources) == pytest.approx(density)
+    assert copied(answer, sources) == pytest.approx((coverage, density))
 
 
 TEXT = st.text(st.sampled_from("一二三ab "), max_size=20)
@@ -88,7 +87,7 @@ def test_fragments_are_those_of_the_papers_algorithm(answer, source):
 
 @given(TEXT, st.lists(TEXT, max_size=3))
 def test_bounds(answer, sources):
-    coverage, density = copy_coverage(answer, sources), copy_density(answer, sources)
+    coverage, density = copied(answer, sources)
     assert 0 <= coverage <= 1
     assert coverage <= density + 1e-12
     assert density <= fragments(answer, sources)[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any, ClassVar
 
 from qilin_tasks.answer_scorer import AnswerScorer
@@ -24,7 +25,7 @@ from qilin_tasks.metrics.answer_batch import (
     count,
     rouge_l,
 )
-from qilin_tasks.metrics.copying import copy_coverage, copy_density
+from qilin_tasks.metrics.copying import Copied, copied
 from qilin_tasks.metrics.fact_agreement import contradicted_rate, fact_f1, fact_signature, supported_rate
 from qilin_tasks.metrics.metric import Metric, Table, with_share
 from qilin_tasks.signature import digest
@@ -53,17 +54,18 @@ def _refusals(batch: AnswerBatch) -> list[float]:
     return [float(is_refusal(text)) for text in batch.texts]
 
 
-def _copy_coverage(batch: AnswerBatch) -> list[float]:
-    return [copy_coverage(text, _shown(doc)) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+class DQABatch(AnswerBatch):
+    """Answers beside the notes that were shown for them."""
 
-
-def _copy_density(batch: AnswerBatch) -> list[float]:
-    return [copy_density(text, _shown(doc)) for text, doc in zip(batch.texts, batch.docs, strict=True)]
+    @cached_property
+    def copied(self) -> list[Copied]:
+        """What each answer copies from its notes."""
+        return [copied(text, _shown(doc)) for text, doc in zip(self.texts, self.docs, strict=True)]
 
 
 _FACTS = ("facts", lambda settings: fact_signature())
 
-METRICS: Table[AnswerBatch] = {
+METRICS: Table[Any] = {
     "rouge_l": rouge_l(
         "ROUGE-L F1 over CJK characters and words of other scripts",
         tokenizer=tokenize_chars,
@@ -102,11 +104,13 @@ METRICS: Table[AnswerBatch] = {
         recipe=("refusals", lambda settings: REFUSALS),
     ),
     "copy_coverage": Metric(
-        about="share of the answer that is copied from the shown notes", score=_copy_coverage, higher_is_better=None
+        about="share of the answer that is copied from the shown notes",
+        score=lambda batch: [one.coverage for one in batch.copied],
+        higher_is_better=None,
     ),
     "copy_density": Metric(
         about="mean length of the copied piece that a token lies in",
-        score=_copy_density,
+        score=lambda batch: [one.density for one in batch.copied],
         higher_is_better=None,
         high=None,
     ),
@@ -131,6 +135,7 @@ class DQAScorer(AnswerScorer[DQASettings]):
     Every metric is given over all answers, and as `NAME_engaged` over those that the user acted on.
     """
 
+    BATCH: ClassVar[type[AnswerBatch]] = DQABatch
     METRICS: ClassVar[Table[Any]] = with_share(
         METRICS, ENGAGED, _engaged, about="over the answers that the user acted on"
     )

@@ -23,6 +23,7 @@ from qilin_tasks.text.refusals import is_refusal
 class EvidenceScorer(AnswerScorer[EvidenceSettings]):
     """The metrics of DQA over chosen evidence (`qilin_dqa_grid_*`)."""
 
+    BATCH: ClassVar[type[AnswerBatch]] = dqa.DQABatch
     METRICS: ClassVar[Table[Any]] = {
         **dqa.METRICS,
         "cited_shown": count("cited notes in the prompt", "cited"),
@@ -44,7 +45,7 @@ class EvidenceScorer(AnswerScorer[EvidenceSettings]):
         }
 
 
-class CitedBatch(AnswerBatch):
+class CitedBatch(dqa.DQABatch):
     """Answers whose marks are read first and then taken away, so that other metrics see what a reader reads."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -68,7 +69,7 @@ def _cite(about: str, column: str, *, higher_is_better: bool) -> Metric[CitedBat
 class CiteScorer(EvidenceScorer):
     """`qilin_dqa_cite`: the set of cited numbers against the places of the cited notes."""
 
-    BATCH = CitedBatch
+    BATCH: ClassVar[type[AnswerBatch]] = CitedBatch
     METRICS: ClassVar[Table[Any]] = {
         "cite_f1": _cite("F1 of the cited numbers", "f1", higher_is_better=True),
         "cite_precision": _cite("share of the cited numbers that are right", "precision", higher_is_better=True),

@@ -6,15 +6,13 @@ CJK characters and words of other scripts, where the paper has English words.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
-from qilin_tasks.text.tokens import tokenize_chars
+from qilin_tasks.text.tokens import Codes, tokenize_chars
 
 #: Tokens beyond these are left out: a runaway repetition must not take minutes.
 MOST_ANSWER, MOST_SOURCE = 5_000, 50_000
-#: Starts that are tried for one fragment; a source that repeats one token has no better one further on.
-MOST_STARTS = 500
 
 
 def fragments(answer: str | None, sources: Iterable[str | None]) -> tuple[list[int], int]:
@@ -27,36 +25,39 @@ def fragments(answer: str | None, sources: Iterable[str | None]) -> tuple[list[i
     for source in sources:
         theirs += [*tokenize_chars(source), ""]  # no token is empty: nothing runs over the end
     del theirs[MOST_SOURCE:]
-    # By pairs of tokens: single shared tokens are looked up apart, so that frequent characters cost nothing.
-    singles = set(theirs)
-    starts: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for place in range(len(theirs) - 1):
-        starts[theirs[place], theirs[place + 1]].append(place)
+    # A character a token: the longest fragment is then a matter of finding a string in another.
+    codes = Codes()
+    answer_codes, source_codes = ("".join(map(codes.__getitem__, tokens)) for tokens in (ours, theirs))
     lengths, at = [], 0
     while at < len(ours):
-        longest = 1 if ours[at] in singles else 0
-        if at + 1 < len(ours):
-            for start in starts.get((ours[at], ours[at + 1]), ())[:MOST_STARTS]:
-                length = 2
-                limit = min(len(ours) - at, len(theirs) - start)
-                while length < limit and ours[at + length] == theirs[start + length]:
-                    length += 1
-                longest = max(longest, length)
-                if longest == len(ours) - at:
-                    break
-        if longest:
-            lengths.append(longest)
-        at += max(longest, 1)
+        end, place = at + 1, source_codes.find(answer_codes[at])
+        while place >= 0 and end < len(ours):
+            # What goes on here is longer already; else it may go on at a later place of the same fragment.
+            if source_codes[place + end - at : place + end - at + 1] == answer_codes[end]:
+                end += 1
+                continue
+            further = source_codes.find(answer_codes[at : end + 1], place + 1)
+            if further < 0:
+                break
+            place, end = further, end + 1
+        if place >= 0:
+            lengths.append(end - at)
+        at = end
     return lengths, len(ours)
 
 
-def copy_coverage(answer: str | None, sources: Iterable[str | None]) -> float:
-    """Share of the answer's tokens that lie in a shared fragment, 0..1; 0 for an empty answer or without sources."""
-    lengths, total = fragments(answer, sources)
-    return sum(lengths) / total if total else 0.0
+class Copied(NamedTuple):
+    """`coverage`: share of the answer's tokens in a shared fragment, 0..1; 0 for an empty answer or without sources.
+    `density`: mean length of the fragment that a token lies in, 0 to the answer's length in tokens.
+    """
+
+    coverage: float
+    density: float
 
 
-def copy_density(answer: str | None, sources: Iterable[str | None]) -> float:
-    """Mean length of the shared fragment that a token of the answer lies in: 0 to the answer's length in tokens."""
+def copied(answer: str | None, sources: Iterable[str | None]) -> Copied:
+    """Coverage and density of the answer over the sources."""
     lengths, total = fragments(answer, sources)
-    return sum(length**2 for length in lengths) / total if total else 0.0
+    if not total:
+        return Copied(0.0, 0.0)
+    return Copied(sum(lengths) / total, sum(length**2 for length in lengths) / total)

@@ -1,4 +1,4 @@
-"""Okapi BM25 over characters within one candidate list, as the BM25 row of Table 10 was made."""
+"""Okapi BM25 over characters within one candidate list: *a* BM25 row, not shown to be Table 10's."""
 
 from __future__ import annotations
 

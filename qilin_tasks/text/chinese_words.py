@@ -10,7 +10,7 @@ import re
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from math import log
+from math import inf, log
 from typing import NamedTuple
 
 _BLOCK = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&\._%\-]+")
@@ -22,12 +22,12 @@ Emissions = tuple[float, float, float, float]
 
 
 class _Model(NamedTuple):
-    """The dictionary (its words' prefixes have frequency 0), and the model of characters at a word's Begin, Middle,
-    End, or as a Single word.
+    """The dictionary (a word's log-probability, minus infinity for what is only the prefix of one), that of a character
+    without an entry, and the model of characters at a word's Begin, Middle, End, or as a Single word.
     """
 
-    frequencies: Mapping[str, int]
-    total: int
+    words: Mapping[str, float]
+    unknown: float
     start: Emissions
     transitions: Mapping[str, Mapping[str, float]]
     emissions: Mapping[str, Mapping[str, float]]
@@ -48,7 +48,9 @@ def _model() -> _Model:
     cutter = jieba.Tokenizer()
     frequencies, total = cutter.gen_pfdict(cutter.get_dict_file())
     start = tuple(finalseg.start_P[state] for state in "BMES")
-    return _Model(frequencies, total, start, finalseg.trans_P, finalseg.emit_P)
+    every = log(total)
+    words = {word: log(count) - every if count else -inf for word, count in frequencies.items()}
+    return _Model(words, 0.0 - every, start, finalseg.trans_P, finalseg.emit_P)
 
 
 class _Emissions(dict[str, Emissions]):
@@ -76,7 +78,7 @@ def chinese_words(text: str) -> Iterator[str]:
 
 def _of_block(block: str) -> Iterator[str]:
     ends = _best_ends(block)
-    frequencies = _model().frequencies
+    words = _model().words
     begin = unknown = 0
     while begin <= len(block):
         end = ends[begin] if begin < len(block) else begin + 2
@@ -84,7 +86,7 @@ def _of_block(block: str) -> Iterator[str]:
             begin = end
             continue
         run = block[unknown:begin]
-        if len(run) > 1 and not frequencies.get(run):
+        if len(run) > 1 and words.get(run, -inf) == -inf:
             yield from _of_unknown(run)
         else:
             yield from run
@@ -95,25 +97,24 @@ def _of_block(block: str) -> Iterator[str]:
 
 def _best_ends(block: str) -> list[int]:
     """The end of the word that starts at each position on the most probable way from there to the block's end."""
-    frequencies, total = _model().frequencies, log(_model().total)
+    words, unknown = _model().words, _model().unknown
     size = len(block)
     route, ends = [0.0] * (size + 1), [0] * size
     for begin in range(size - 1, -1, -1):
         best, best_end = 0.0, 0
         end = begin + 1
-        word = block[begin]
-        while word in frequencies:
-            if count := frequencies[word]:
-                value = log(count) - total + route[end]
+        # A word of the dictionary has all its prefixes in it.
+        while (weight := words.get(block[begin:end])) is not None:
+            if weight > -inf:
+                value = weight + route[end]
                 # Of equal ways the longer word.
                 if not best_end or value >= best:
                     best, best_end = value, end
             if end == size:
                 break
             end += 1
-            word = block[begin:end]
         if not best_end:
-            best, best_end = 0.0 - total + route[begin + 1], begin + 1
+            best, best_end = unknown + route[begin + 1], begin + 1
         route[begin], ends[begin] = best, best_end
     return ends
 

@@ -154,7 +154,9 @@ def tokenize_jieba(text: str | None) -> list[str]:
 
     jieba cuts only Chinese, ASCII letters and digits into words; other scripts come out a character at a time.
     """
-    return [token for token in chinese_words(normalize(text)) if _WORD_CHARACTER.search(token)]
+    tokens = list(chinese_words(normalize(text)))
+    dropped = {token for token in set(tokens) if _WORD_CHARACTER.search(token) is None}
+    return [token for token in tokens if token not in dropped] if dropped else tokens
 
 
 TOKENIZERS: dict[str, Tokenizer] = {"char": tokenize_chars, "jieba": tokenize_jieba}

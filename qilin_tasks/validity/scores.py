@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.dqa.documents import NoteShown
-from qilin_tasks.dqa.scorer import METRICS
+from qilin_tasks.dqa.scorer import METRICS, DQABatch
 from qilin_tasks.errors import unknown
-from qilin_tasks.metrics.answer_batch import AnswerBatch, BertScoreSettings
+from qilin_tasks.metrics.answer_batch import BertScoreSettings
 from qilin_tasks.metrics.metric import unavailable
 from qilin_tasks.metrics.rouge_l import rouge_l_batch
 
@@ -44,7 +44,7 @@ def _row(
         {"query": "", "reference": text, "notes": [{"note_idx": 0, "title": "", "content": text, "trimmed": False}]}
         for text in references
     ]
-    batch = AnswerBatch(docs, hypotheses, [[text] for text in references], settings)
+    batch = DQABatch(docs, hypotheses, [[text] for text in references], settings)
     return [float(value) for value in METRICS[name].score(batch)]
 
 

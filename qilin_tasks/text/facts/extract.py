@@ -49,13 +49,15 @@ def extract(text: str | None) -> tuple[Fact, ...]:
     words = dict.fromkeys(_TERM.findall(prepared))
     terms = [Fact("term", word, True, frozenset()) for word in words if word not in _NO_TERMS]
     for clause in _clauses(prepared):
-        spans = list(quantities(clause))
+        spans, said = list(quantities(clause)), list(claims(clause))
+        if not spans and not said:
+            continue
         # Within a claim's surroundings a number's value is its own fact's business.
         around = frozenset(tokenize_chars(_DIGITS.sub(" ", clause)))
         for _, _, form in spans:
             found.append(Fact("quantity", form, True, around))
         covered = {place for start, end, form in spans for place in range(start, end)}
-        for start, _, predicate, affirmed in claims(clause):
+        for start, _, predicate, affirmed in said:
             if start not in covered:
                 found.append(Fact("claim", predicate, affirmed, around - set(predicate) - set("不没")))
     return (*found, *terms)

@@ -18,6 +18,8 @@ _PREDICATE = re.compile(
     r"|需要|推荐|建议|适合|支持|值得|喜欢|好吃|好用"
     r"|(?<![主重需只必])要(?![求点是么素])|(?<![但还可于总要老])是(?!否)|(?<![所拥现])有(?![点些名效机趣关时限]))"
 )
+#: A clause without any of these makes no claim.
+_SOME = re.compile("[可能会需推建适支值喜好要是有a-z]")
 _ASPECT = re.compile(r"[去开想用买吃看见试到来做完过等]|发现")
 _ENGLISH = re.compile(
     r"\b(?P<word>is|are|was|were|be|can|could|may|will|would|has|have|had|do|does|did|should|must)"
@@ -41,6 +43,8 @@ def claims(text: str) -> Iterator[tuple[int, int, str, bool]]:
 
     不是不, 没有不 and 能不 before a predicate cancel out; 是不是 and its like say nothing.
     """
+    if _SOME.search(text) is None:
+        return
     text = _TWICE.sub(_blank, _OPEN.sub(_blank, text)).replace("不能 ", " 能 ")
     for match in _PREDICATE.finditer(text):
         word, negator = match["word"], match["neg"]
