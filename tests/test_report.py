@@ -24,6 +24,7 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.collect import Board, boards_of, shown_document
+from qilin_tasks.report.latex import escape_latex
 from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, escaped, published_notes, table, warnings
@@ -173,6 +174,7 @@ def test_all_files_hold_every_number_with_its_signature(out: Path) -> None:
     text = (out / "report.md").read_text(encoding="utf-8")
     assert "| GPT4o\\-mini" in text or "| GPT4o-mini (published)" in text
     assert "**Warning:** qilin\\_dqa\\_bert, weak" in text
+    assert "| system | rank | rouge\\_l, bm25 |\n|---|---|---:|\n| strong | 1 |" in text
     assert "<img" not in text.replace("\\<img", "")
 
 
@@ -240,6 +242,27 @@ def test_names_can_not_break_a_markdown_table(name: str) -> None:
     text = escaped(name)
     assert "\n" not in text
     assert not re.search(r"(?<!\\)(?:\\\\)*[|<`]", text)
+
+
+@given(st.text())
+def test_names_are_text_in_latex(name: str) -> None:
+    escaped = escape_latex(name)
+    assert "\n" not in escaped and not re.search(r"(?<!\\)[&%#_]", escaped)
+    # What is left without our own commands and escapes holds nothing that TeX reads.
+    plain = re.sub(r"\\text\w+\{\}|\$\\?[<>\w-]+\$|\\[&%$#_{}]|\{\[\}", "", escaped)
+    assert not re.search(r"[\\^~\[{}$]", plain)
+
+
+def test_latex_tables_have_whole_rows(out: Path) -> None:
+    text = (out / "report.tex").read_text(encoding="utf-8")
+    assert text.count(r"\begin{tabular}") == text.count(r"\bottomrule") == 2 + 2 + 2
+    for columns, body in re.findall(r"\\begin\{tabular\}\{(\w+)\}\n\\toprule\n(.*?)\\bottomrule", text, re.DOTALL):
+        rows = [line for line in body.splitlines() if line != r"\midrule"]
+        assert len(rows) > 2
+        assert {len(re.findall(r"(?<!\\)&", row)) + 1 for row in rows} == {len(columns)}
+        assert all(row.endswith(r" \\") for row in rows)
+    assert "$<$img src=x onerror=alert(1)$>$" in text
+    assert "qilin\\_dqa, bm25: rouge\\_l." in text
 
 
 def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

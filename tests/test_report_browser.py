@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from support import browser as chrome
+from support.axe import MISSING as NO_AXE
+from support.axe import axe_core
 from support.browser import Browser, chromium
 from support.report_runs import DOCUMENTS, HOSTILE, make
 
@@ -126,6 +128,37 @@ def test_the_result_tables_sort(opened: Browser) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "head", "row"),
+    [
+        ("Markdown", r"| system | na | bm25 | bert | oracle |", r"| \<img src=x onerror=alert(1)> | 0."),
+        ("LaTeX", r"system & na & bm25 & bert & oracle \\", r"$<$img src=x onerror=alert(1)$>$ & 0."),
+        ("CSV", "system,na,bm25,bert,oracle", '<img src=x onerror=alert(1)>,"0.'),
+    ],
+)
+def test_tables_are_copied(opened: Browser, name: str, head: str, row: str) -> None:
+    opened.execute_cdp_cmd(
+        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+    )
+    opened.execute_script(
+        "const bar = document.querySelector('table.sortable').closest('.scroll').nextElementSibling;"
+        f"[...bar.querySelectorAll('button')].find((b) => b.textContent === '{name}').click()"
+    )
+    opened.wait(f"[...document.querySelectorAll('.copies button')].some((b) => b.textContent === '{name} ✓')")
+    copied = opened.execute_async_script("navigator.clipboard.readText().then(arguments[0])")
+    lines = copied.splitlines()
+    assert head in lines
+    assert any(line.startswith(row) for line in lines)
+    assert any("GPT4o-mini (published)" in line for line in lines)
+    assert any("lead (baseline)" in line for line in lines)
+
+
+def test_files_beside_the_page_are_linked(opened: Browser, page: str) -> None:
+    links = opened.execute_script("return [...document.querySelectorAll('a[download]')].map((a) => a.href)")
+    assert len(links) == 4
+    assert all(Path(link.removeprefix("file://")).is_file() for link in links)
+
+
 def test_nothing_is_asked_of_the_network_and_nothing_goes_wrong(opened: Browser) -> None:
     loaded = opened.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
     assert loaded == []
@@ -158,6 +191,40 @@ def test_a_phone_shows_it_without_scrolling_sideways(page: str) -> None:
         assert widths[0] <= widths[1] == 390
         sizes = browser.execute_script("return parseFloat(getComputedStyle(document.body).fontSize)")
         assert sizes >= 15
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (400, True)])
+def test_axe_finds_nothing(page: str, width: int, dark: bool) -> None:
+    program = axe_core()
+    if program is None:
+        pytest.skip(NO_AXE)
+    with chromium(width=width, dark=dark) as browser:
+        browser.get(f"{page}#task=qilin_dqa_bm25&mark=pair&open=0")
+        browser.wait_ready()
+        browser.wait("!document.getElementById('sample').hidden")
+        browser.execute_script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+        browser.execute_script(program)
+        found = browser.execute_async_script("axe.run().then(arguments[0])")
+    assert {"color-contrast", "select-name", "button-name"} <= {
+        rule["id"] for rule in found["passes"] + found["violations"]
+    }
+    assert [(rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found["violations"]] == []
+
+
+def test_print_shows_board_tables_and_plots_on_white(page: str) -> None:
+    with chromium(dark=True) as browser:
+        browser.get(page)
+        browser.wait_ready()
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        shown = (
+            "return ['.standings', 'table.sortable', '.plots svg', '#method', '#browser', '.copies', '#theme', 'nav']"
+            ".filter((s) => getComputedStyle(document.querySelector(s)).display !== 'none')"
+        )
+        assert browser.execute_script(shown) == [".standings", "table.sortable", ".plots svg", "#method"]
+        colours = browser.execute_script(
+            "const style = getComputedStyle(document.body); return [style.backgroundColor, style.color]"
+        )
+        assert colours == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
 
 
 def test_screenshots_are_not_blank(page: str, tmp_path: Path) -> None:

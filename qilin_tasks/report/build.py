@@ -1,4 +1,4 @@
-"""Results folders -> report folder: report.md, results.csv, pairs.csv, index.html."""
+"""Results folders -> report folder: report.md, report.tex, results.csv, pairs.csv, index.html."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
+from qilin_tasks.report.latex import latex
 from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
@@ -58,6 +59,7 @@ def build(
     say("writing")
     texts = {
         "report.md": markdown(analysed, resamples=resamples, seed=seed, title=title),
+        "report.tex": latex(analysed, resamples=resamples, seed=seed, title=title),
         "results.csv": results_csv(analysed),
         "pairs.csv": pairs_csv(analysed),
         "index.html": "".join(page(analysed, packed, resamples=resamples, seed=seed, title=title)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 
 from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.marks import mark, style
 from qilin_tasks.report.tables import column_name, escaped, number
 from qilin_tasks.results.cost import HEADS, MARK, Cost, cells, cost_of, frontier
 
@@ -92,7 +93,7 @@ def cost_section(board: Board) -> Iterator[str]:
     for column in board.columns:
         drawn = [row for row in rows if row.column is column and row.weight is not None]
         if len(drawn) > 1:
-            yield f'<div class="scroll">{_plot(board, column, drawn)}</div>'
+            yield _plot(board, column, drawn)
     yield "</details>"
 
 
@@ -104,7 +105,7 @@ def _values(row: CostRow) -> tuple[float | None, ...]:
     return (None, None, *numbers, cost.money, row.quality, float(row.best))
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 720, 260, 60, 140, 28, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 260, 60, 140, 28, 34
 
 
 def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
@@ -136,10 +137,11 @@ def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
         path += "".join(f"H{x(row):.1f}V{y(row):.1f}" for row in steps[1:])
         parts.append(f'<path class="whisker" fill="none" stroke="currentColor" d="{path}"/>')
     for row in rows:
-        mark = " ★" if row.best else ""
+        star = " ★" if row.best else ""
+        look = board.models.index(row.model)
         parts.append(
-            f'<circle class="s{rows.index(row) % 10}" cx="{x(row):.1f}" cy="{y(row):.1f}" r="5"/>'
-            f'<text x="{x(row) + 8:.1f}" y="{y(row) + 4:.1f}">{escape(row.model + mark)}</text>'
+            f'<g class="{style("model", look)}">{mark(look, x=x(row), y=y(row))}</g>'
+            f'<text x="{x(row) + 8:.1f}" y="{y(row) + 4:.1f}">{escape(row.model + star)}</text>'
         )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'

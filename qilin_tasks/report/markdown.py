@@ -5,7 +5,7 @@ from __future__ import annotations
 from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board
 from qilin_tasks.report.cost import cost_markdown
-from qilin_tasks.report.standings import sentence, standings
+from qilin_tasks.report.standings import chosen, sentence, standings
 from qilin_tasks.report.tables import (
     MODEL,
     Cell,
@@ -47,14 +47,19 @@ def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int,
 
 
 def _markdown_standings(board: Board, analysis: Analysis) -> list[str]:
-    """One sentence a column: who is ahead."""
-    metric = board.headline()[0]
+    """One sentence a column: who is ahead; then the systems of the chosen one from the best on."""
+    metric, first = board.headline()[0], chosen(board)
     said = [
         f"* {escaped(column_name(column))}: {escaped(text)}"
         for column in board.columns
         if (text := sentence(standings(board, analysis, column, metric), analysis, column, metric))
     ]
-    return [f"By {escaped(metric)}:", "", *said, ""] if said else []
+    lines = [f"By {escaped(metric)}:", "", *said, ""] if said else []
+    lines += [f"| system | rank | {escaped(metric)}, {escaped(column_name(first))} |", "|---|---|---:|"]
+    for row in standings(board, analysis, first, metric):
+        mark = "" if row.kind == MODEL else f" ({row.kind})"
+        lines.append(f"| {escaped(row.name)}{mark} | {row.ranks} | {_markdown_cell(row.cell)} |")
+    return [*lines, ""]
 
 
 def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:

@@ -10,12 +10,16 @@ from html import escape
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board
 from qilin_tasks.report.cost import cost_section
+from qilin_tasks.report.matrix_page import matrix_section
 from qilin_tasks.report.packing import Packed
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
 from qilin_tasks.report.standings_page import standings_section
 from qilin_tasks.report.tables import method, published_notes, signatures, warnings
 from qilin_tasks.report.tables_page import lifts_table, metric_table, pairs_table
+
+#: Files of the report that the page links to.
+BESIDE = ("report.md", "report.tex", "results.csv", "pairs.csv")
 
 
 def page(
@@ -44,7 +48,9 @@ def page(
         yield from _board(board, analysis, f"b{i}")
     yield samples_section(packed)
     yield '<section id="method"><h2>Method</h2>'
-    yield f'<p class="method">{escape(method(resamples=resamples, seed=seed))}</p></section>'
+    yield f'<p class="method">{escape(method(resamples=resamples, seed=seed))}</p>'
+    links = ", ".join(f'<a href="{name}" download>{name}</a>' for name in BESIDE)
+    yield f'<p class="soft">The numbers as files beside this page: {links}.</p></section>'
     yield "</main>"
     yield f'<script type="text/plain" id="core">{packed.core}</script>'
     for name, text in packed.blocks.items():
@@ -74,8 +80,8 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
     headline = board.headline()
     for metric in headline:
         yield metric_table(board, analysis, metric)
-    for plot in plots_of(board, analysis):
-        yield f'<div class="scroll">{plot}</div>'
+    yield f'<div class="plots">{"".join(plots_of(board, analysis))}</div>'
+    yield from matrix_section(board, analysis)
     if analysis.pairs:
         yield pairs_table(board, analysis.pairs)
     if analysis.lifts:

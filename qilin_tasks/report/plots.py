@@ -1,6 +1,6 @@
 """Plots as SVG text: conditions by model, score against answer length, the distribution of reciprocal ranks.
 
-Colours come from the page's style (`.s0` … `.s9`), so that light and dark need no second drawing.
+Colours come from the page's style, so that light and dark need no second drawing; see `marks`.
 """
 
 from __future__ import annotations
@@ -12,12 +12,16 @@ import numpy as np
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.marks import dash, legend, mark, style
 from qilin_tasks.report.tables import column_name, number
 
-WIDTH = 720
+WIDTH = 560
 LEFT, RIGHT, TOP, BOTTOM = 150, 20, 28, 34
-COLOURS = 10
+#: Lengths that span more than this many times the least are drawn on a logarithmic scale.
+WIDE = 8
 LENGTH_BINS = 8
+#: Characters of a model's name at the left.
+LABEL = 18
 RANK_CLASSES = ((1.0, "1"), (1 / 2, "2"), (1 / 3, "3"), (1 / 5, "4–5"), (1 / 10, "6–10"), (1e-9, "11+"), (0.0, "none"))
 
 
@@ -36,22 +40,34 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 class _Scale:
-    """Values to pixels along one direction."""
+    """Values to pixels along one direction; a logarithmic one counts everything below 1 as 1."""
 
-    def __init__(self, low: float, high: float, start: float, end: float) -> None:
+    def __init__(self, low: float, high: float, start: float, end: float, *, logarithmic: bool = False) -> None:
+        self.logarithmic = logarithmic
+        low, high = self._place(low), self._place(high)
         margin = (high - low) * 0.04 or 0.5
         self.low, self.high = low - margin, high + margin
         self.start, self.end = start, end
 
+    def _place(self, value: float) -> float:
+        return float(np.log10(max(value, 1.0))) if self.logarithmic else value
+
     def __call__(self, value: float) -> float:
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        return self.start + (self._place(value) - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self) -> list[float]:
+        """Round values inside of the scale."""
+        if not self.logarithmic:
+            return _ticks(self.low, self.high)
+        steps = [factor * 10.0**power for power in range(8) for factor in (1, 2, 5)]
+        return [step for step in steps if self.low <= np.log10(step) <= self.high]
 
 
 def _x_axis(scale: _Scale, bottom: float) -> list[str]:
     return [
         f'<line class="grid" x1="{scale(t):.1f}" x2="{scale(t):.1f}" y1="{TOP}" y2="{bottom:.1f}"/>'
         f'<text class="tick" text-anchor="middle" x="{scale(t):.1f}" y="{bottom + 14:.1f}">{t:g}</text>'
-        for t in _ticks(scale.low, scale.high)
+        for t in scale.ticks()
     ]
 
 
@@ -67,7 +83,7 @@ def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
     parts = _x_axis(scale, bottom)
     for line, model in enumerate(models):
         y = TOP + 26 * line + 14
-        label = model if len(model) <= 20 else model[:19] + "…"
+        label = model if len(model) <= LABEL else model[: LABEL - 1] + "…"
         parts.append(f'<text class="label" text-anchor="end" x="{LEFT - 8}" y="{y + 4}">{escape(label)}</text>')
         for number_of, column in enumerate(board.columns):
             i = analysis.intervals.get((column.task, model, metric))
@@ -76,28 +92,21 @@ def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
             at = y - 6 + 12 * (number_of + 0.5) / len(board.columns)
             name = f"{model}, {column_name(column)}: {number(i.value)} [{number(i.low)}, {number(i.high)}]"
             parts.append(
-                f'<g class="s{number_of % COLOURS}"><title>{escape(name)}</title>'
+                f'<g class="{style("condition", number_of)}"><title>{escape(name)}</title>'
                 f'<line class="bar" x1="{scale(i.low):.1f}" x2="{scale(i.high):.1f}" y1="{at:.1f}" y2="{at:.1f}"/>'
-                f'<circle cx="{scale(i.value):.1f}" cy="{at:.1f}" r="3.5"/></g>'
+                f"{mark(number_of, x=scale(i.value), y=at)}</g>"
             )
-    parts += _legend([column_name(column) for column in board.columns], y=height - 6)
-    return _svg(height, f"{metric}: mean and 95 % interval by model", parts)
+    series = [(i, column_name(column)) for i, column in enumerate(board.columns)]
+    signs, more = legend("condition", series, left=LEFT, right=WIDTH - RIGHT, y=height - 6)
+    parts.append(signs)
+    return _svg(height - 17 + more, f"{metric}: mean and 95 % interval by model", parts)
 
 
-def _legend(names: Sequence[str], *, y: float, first: int = 0) -> list[str]:
-    parts, x = [], float(LEFT)
-    for i, name in enumerate(names, start=first):
-        text = name if len(name) <= 24 else name[:23] + "…"
-        parts.append(
-            f'<g class="s{i % COLOURS}"><circle cx="{x:.0f}" cy="{y - 4:.0f}" r="4"/></g>'
-            f'<text class="tick" x="{x + 8:.0f}" y="{y:.0f}">{escape(text)}</text>'
-        )
-        x += 26 + 7.5 * len(text)
-    return parts
+def length_plot(board: Board, column: Column, metric: str) -> str:
+    """Mean score by answer length: a line for each model, through eight equally filled bins of its answers' lengths.
 
-
-def length_plot(column: Column, metric: str) -> str:
-    """Mean score by answer length: a line for each model, through eight equally filled bins of its answers' lengths."""
+    A bin stands at its median, which a few endless answers don't move.
+    """
     lines = []
     for row in column.rows:
         values = row.scores.values.get(metric)
@@ -112,30 +121,32 @@ def length_plot(column: Column, metric: str) -> str:
         if len(order) < 2 * LENGTH_BINS:
             continue
         bins = np.array_split(order, LENGTH_BINS)
-        points = [(float(lengths[usable][b].mean()), float(values[usable][b].mean())) for b in bins]
-        lines.append((row.result.model, points))
+        points = [(float(np.median(lengths[usable][b])), float(values[usable][b].mean())) for b in bins]
+        lines.append((board.models.index(row.result.model), row.result.model, points))
     if not lines:
         return ""
     height = 260
-    xs, ys = ([p[side] for _, points in lines for p in points] for side in (0, 1))
-    x, y = _Scale(min(xs), max(xs), 60, WIDTH - RIGHT), _Scale(min(ys), max(ys), height - BOTTOM - 20, TOP)
-    parts = _x_axis(x, height - BOTTOM - 20)
+    xs, ys = ([p[side] for _, _, points in lines for p in points] for side in (0, 1))
+    logarithmic = max(xs) > WIDE * max(min(xs), 1.0)
+    bottom = height - BOTTOM - 20
+    x = _Scale(min(xs), max(xs), 60, WIDTH - RIGHT, logarithmic=logarithmic)
+    y = _Scale(min(ys), max(ys), bottom, TOP)
+    parts = _x_axis(x, bottom)
     parts += [
         f'<line class="grid" x1="60" x2="{WIDTH - RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
         f'<text class="tick" text-anchor="end" x="54" y="{y(t) + 4:.1f}">{t:g}</text>'
-        for t in _ticks(y.low, y.high)
+        for t in y.ticks()
     ]
-    for i, (model, points) in enumerate(lines):
+    for i, model, points in lines:
         path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
         parts.append(
-            f'<g class="s{i % COLOURS}"><title>{escape(model)}</title><polyline points="{path}"/>'
-            + "".join(f'<circle cx="{x(a):.1f}" cy="{y(b):.1f}" r="3"/>' for a, b in points)
+            f'<g class="{style("model", i)}"><title>{escape(model)}</title><polyline{dash(i)} points="{path}"/>'
+            + "".join(mark(i, x=x(a), y=y(b)) for a, b in points)
             + "</g>"
         )
-    rows = [lines[start : start + 4] for start in range(0, len(lines), 4)]
-    for number_of, names in enumerate(rows):
-        parts += _legend([name for name, _ in names], y=height - 4 + 16 * number_of, first=4 * number_of)
-    return _svg(height + 16 * len(rows), f"{column.task}: {metric} against answer length (characters)", parts)
+    signs, more = legend("model", [(i, name) for i, name, _ in lines], left=60, right=WIDTH - RIGHT, y=height - 4)
+    scale = "characters, logarithmic" if logarithmic else "characters"
+    return _svg(height + more, f"{column.task}: {metric} against answer length ({scale})", [*parts, signs])
 
 
 def reciprocal_rank_plot(column: Column, metric: str) -> str:
@@ -150,7 +161,7 @@ def reciprocal_rank_plot(column: Column, metric: str) -> str:
         values = values[np.isfinite(values)]
         y = TOP + 24 * line
         model = row.result.model
-        label = model if len(model) <= 20 else model[:19] + "…"
+        label = model if len(model) <= LABEL else model[: LABEL - 1] + "…"
         parts.append(f'<text class="label" text-anchor="end" x="{LEFT - 8}" y="{y + 15}">{escape(label)}</text>')
         x, upper = float(LEFT), np.inf
         for i, (lower, name) in enumerate(RANK_CLASSES):
@@ -159,12 +170,14 @@ def reciprocal_rank_plot(column: Column, metric: str) -> str:
             part = float(inside.mean()) if len(values) else 0.0
             width = part * (WIDTH - LEFT - RIGHT)
             parts.append(
-                f'<g class="s{i}"><title>{escape(f"{model}: rank {name}: {100 * part:.1f} %")}</title>'
+                f'<g class="{style("rank", i)}"><title>{escape(f"{model}: rank {name}: {100 * part:.1f} %")}</title>'
                 f'<rect x="{x:.1f}" y="{y + 3}" width="{width:.1f}" height="16"/></g>'
             )
             x += width
-    parts += _legend([f"rank {name}" for _, name in RANK_CLASSES], y=height - 8)
-    return _svg(height, f"{column.task}: rank of the first relevant item ({metric})", parts)
+    series = [(i, f"rank {name}") for i, (_, name) in enumerate(RANK_CLASSES)]
+    signs, more = legend("rank", series, left=LEFT, right=WIDTH - RIGHT, y=height - 8)
+    parts.append(signs)
+    return _svg(height - 17 + more, f"{column.task}: rank of the first relevant item ({metric})", parts)
 
 
 def reciprocal_rank_metric(board: Board) -> str | None:
@@ -180,5 +193,5 @@ def plots_of(board: Board, analysis: Analysis) -> list[str]:
         if ranks is not None:
             drawn.append(reciprocal_rank_plot(column, ranks))
         elif any(any(row.outputs) for row in column.rows):
-            drawn.append(length_plot(column, board.headline()[0]))
+            drawn.append(length_plot(board, column, board.headline()[0]))
     return [plot for plot in drawn if plot]

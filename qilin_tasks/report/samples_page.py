@@ -7,7 +7,7 @@ from importlib.resources import files
 from qilin_tasks.report.packing import Packed
 
 #: In the order in which they are joined: each may use what stands before it when the page loads.
-SCRIPTS = ("base", "tables", "view", "data", "diff", "sample", "list", "start")
+SCRIPTS = ("base", "tables", "copy", "view", "data", "diff", "sample", "list", "start")
 
 
 def asset(name: str) -> str:

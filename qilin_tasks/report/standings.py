@@ -43,7 +43,7 @@ def standings(board: Board, analysis: Analysis, column: Column, metric: str) -> 
     lower = board.higher_is_better[metric] is False
     cells = [(row.name, row.kind, cell) for row in table(board, analysis, metric) if (cell := row.cells[place])]
     ordered = sorted(cells, key=lambda one: one[2].value, reverse=not lower)
-    tests = _tests(analysis, column, metric)
+    tests = tests_of(analysis, column, metric)
     models = [name for name, kind, cell in ordered if kind == MODEL and not cell.problem]
     found = []
     for kind in dict.fromkeys(kind for _, kind, _ in cells):
@@ -62,7 +62,7 @@ def standings(board: Board, analysis: Analysis, column: Column, metric: str) -> 
     return found
 
 
-def _tests(analysis: Analysis, column: Column, metric: str) -> dict[frozenset[str], PairRow]:
+def tests_of(analysis: Analysis, column: Column, metric: str) -> dict[frozenset[str], PairRow]:
     return {
         frozenset((row.first, row.second)): row
         for row in analysis.pairs
@@ -82,7 +82,7 @@ def sentence(rows: Sequence[Standing], analysis: Analysis, column: Column, metri
     if len(models) < 2:
         alone = [row for row in rows if row.kind == MODEL]
         return f"{alone[0].name} has nothing to be compared with." if len(alone) == 1 else ""
-    tests = _tests(analysis, column, metric)
+    tests = tests_of(analysis, column, metric)
     first, second, *rest = (row.name for row in models)
     row = tests[frozenset((first, second))]
     if not differ(tests, first, second):

@@ -13,6 +13,7 @@ const go = async () => {
 };
 const start = async () => {
   document.querySelectorAll("table.sortable").forEach(sortable);
+  document.querySelectorAll("table.sortable, table.standings").forEach(copies);
   $("theme").addEventListener("click", turn);
   state.core = await unpack("core");
   // A model against itself says nothing: the two change places.
