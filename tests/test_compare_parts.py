@@ -19,7 +19,7 @@ from qilin_tasks.compare import processes
 from qilin_tasks.compare.run import ended
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, Planned, job_of
-from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing, time_left
+from qilin_tasks.compare.view import Lines, Live, Standing, duration, standing
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import locked
 from qilin_tasks.harness.response_store import ResponseStore, request_keys
@@ -33,31 +33,14 @@ def pair(name: str = "a") -> Pair:
     return Pair(ModelSpec(name, "qilin-baseline", {"strategy": "lead"}), TASK, None, 3)
 
 
-def test_time_left_is_silent_before_a_tenth_and_within_a_factor_of_two_after_it(tmp_path: Path) -> None:
-    # 400 requests of one pair at 10 a second, beside one that this run finished out of what was stored.
+def test_a_finished_status_file_says_so(tmp_path: Path) -> None:
     path = tmp_path / "a" / "status" / "t.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps({"state": "finished", "time": 50.0}))
-    over = standing(pair(), tmp_path, since=40.0)
-    assert over == Standing("finished", 10, 10, 3, 50.0)
-    for done in range(0, 400, 10):
-        how = [Standing("asking", done, 400, 0), Standing("reused", 9000, 9000, 9000), Standing("finished", 9, 9, 9)]
-        left = time_left(how, started=0.0, now=done / 10)
-        assert (left is None) if done < 40 else (left is not None and 0.5 <= left / ((400 - done) / 10) <= 2)
+    assert standing(pair(), tmp_path, since=40.0) == Standing("finished", 10, 10, 3, 50.0)
 
 
-def test_time_left_counts_what_this_run_asked() -> None:
-    standings = [
-        Standing("asking", done=6, total=10, reused=2),
-        Standing("reused", 10, 10, 10),
-        Standing("waiting", 0, 10),
-    ]
-    # 4 answers in 8 seconds, 14 to go.
-    assert time_left(standings, started=100.0, now=108.0) == pytest.approx(28.0)
-    assert time_left([Standing("waiting", 0, 10)], started=0.0, now=1.0) is None
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(5, "00:05"), (125, "02:05"), (3723, "1:02:03")])
+@pytest.mark.parametrize(("seconds", "text"), [(5, "5.0 s"), (125, "02:05"), (3723, "1:02:03")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
@@ -84,7 +67,7 @@ def test_a_process_that_went_without_a_word_has_failed(tmp_path: Path) -> None:
 
 def test_lines_say_each_change_once() -> None:
     stream_ = io.StringIO()
-    with Lines(stream_) as lines:
+    with Lines(stream=stream_) as lines:
         lines.show([pair()], [Standing("waiting", 3, 10, 3)])
         for done in (3, 4, 5):
             lines.show([pair()], [Standing("asking", done, 10, 3)])

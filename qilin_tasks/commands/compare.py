@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.compare.specs import ON_REFUSAL
-from qilin_tasks.errors import SettingError
+from qilin_tasks.errors import SettingError, unknown
 
 EXAMPLE = """example:
   qilin-tasks compare models.yaml --tasks qilin_dqa,reqa_squad --out runs/
@@ -42,6 +42,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--num_fewshot", type=int, default=None, help="examples in the prompt")
     parser.add_argument("--include_path", action="append", default=[], help="another folder of task YAML")
     parser.add_argument("--jobs", type=int, default=1, help="models at a time (default 1: each has all the GPUs)")
+    parser.add_argument("--only", action="append", default=[], metavar="MODEL", help="of the models only this one")
+    parser.add_argument("--gpus", metavar="all|0,1,…", help="hand these GPUs out: local models run side by side")
+    parser.add_argument(
+        "--budget", nargs="+", default=[], help="stop cleanly at money=…, tokens=… or hours=…; the same command goes on"
+    )
     parser.add_argument("--chunk", type=int, default=512, help="requests a crash may lose (vLLM loses about a second)")
     parser.add_argument("--ray", metavar="ADDRESS", help="run on a Ray cluster: auto, host:port, ray://…, local")
     parser.add_argument(
@@ -53,7 +58,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """0 when every (model, task) is finished, 1 when one failed."""
+    """0 when every (model, task) is finished, 1 when one failed, 3 when the budget stopped some and none failed."""
+    from qilin_tasks.compare.budget import check_budget, parse_budget
+    from qilin_tasks.compare.devices import Pool, chosen_gpus
     from qilin_tasks.compare.dry_run import describe
     from qilin_tasks.compare.run import make_plan, only_one, run_pairs
     from qilin_tasks.compare.specs import check_models, read_models, shorthand
@@ -61,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from qilin_tasks.harness.metadata import parse_settings
 
     specs = [*(read_models(args.models) if args.models else ()), *map(shorthand, args.model)]
+    specs = _only(specs, args.only)
     check_models(specs)
     names = tuple(name.strip() for name in args.tasks.split(",") if name.strip())
     if not names:
@@ -78,7 +86,9 @@ def run(args: argparse.Namespace) -> int:
         include_path=tuple(args.include_path),
         chunk=args.chunk,
         on_refusal=args.on_refusal,
+        budget=parse_budget(args.budget),
     )
+    check_budget(options.budget, specs)
     check_head(options)
     if args.dry_run:
         with tempfile.TemporaryDirectory() as folder:
@@ -86,7 +96,13 @@ def run(args: argparse.Namespace) -> int:
         for line in describe(pair_up(specs, tasks, options), options):
             print(line)
         return 0
-    with only_one(options.out):
+    pool = None
+    if args.gpus is not None:
+        if args.ray is not None:
+            raise SettingError("--gpus and --ray: a Ray cluster hands out its GPUs itself; leave --gpus out")
+        pool = Pool(chosen_gpus(args.gpus))
+        pool.check(specs)
+    with only_one(options.out, args.only):
         check_head(options)
         tasks = make_plan(options, folder=options.out / ".plan")
         if args.repair:
@@ -95,14 +111,23 @@ def run(args: argparse.Namespace) -> int:
         pairs = pair_up(specs, tasks, options)
         write_head(options, specs, tasks)
         try:
-            standings = run_pairs(pairs, options, jobs=args.jobs, ray_address=args.ray)
+            standings = run_pairs(pairs, options, jobs=args.jobs, ray_address=args.ray, pool=pool)
         except KeyboardInterrupt:
             print("stopped; the same command goes on from here", file=sys.stderr)
             raise
-        return _tell(pairs_now=pair_up(specs, tasks, options), errors=[how.error for how in standings], out=options.out)
+        return _tell(pairs_now=pair_up(specs, tasks, options), standings=standings, out=options.out)
 
 
-def _tell(*, pairs_now: Any, errors: list[str], out: Path) -> int:
+def _only(specs: list[Any], names: list[str]) -> list[Any]:
+    """The models that are named; all where none is."""
+    known = {spec.name: spec for spec in specs}
+    for name in names:
+        if name not in known:
+            raise unknown("--only: model", name, known)
+    return [spec for spec in specs if not names or spec.name in names]
+
+
+def _tell(*, pairs_now: Any, standings: list[Any], out: Path) -> int:
     from qilin_tasks.results.cost import cost_table
     from qilin_tasks.results.scores import load_scores, short_table
 
@@ -112,8 +137,16 @@ def _tell(*, pairs_now: Any, errors: list[str], out: Path) -> int:
         if costs := cost_table(finished):
             print(f"\n{costs}")
         print(f"\nwith statistics, samples and plots: qilin-tasks report {out} --out report/")
-    failed = [(pair, error) for pair, error in zip(pairs_now, errors, strict=True) if pair.result is None]
-    for pair, error in failed:
-        print(f"FAILED {pair.model.name} {pair.task.name}: {error or 'no result'}", file=sys.stderr)
+    missing = [(pair, how) for pair, how in zip(pairs_now, standings, strict=True) if pair.result is None]
+    failed = [(pair, how) for pair, how in missing if how.state != "stopped"]
+    if len(stopped := [pair for pair, how in missing if how.state == "stopped"]):
+        answers = sum(pair.stored for pair in stopped)
+        print(
+            f"the budget is used: {len(stopped)} of {len(pairs_now)} are not finished, their {answers} answers are "
+            "kept; the same command goes on with as much again",
+            file=sys.stderr,
+        )
+    for pair, how in failed:
+        print(f"FAILED {pair.model.name} {pair.task.name}: {how.error or 'no result'}", file=sys.stderr)
         print(f"  log: {out / pair.model.name}/log*.txt; the same command tries it again", file=sys.stderr)
-    return 1 if failed else 0
+    return 1 if failed else 3 if stopped else 0

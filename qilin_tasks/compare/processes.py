@@ -43,7 +43,9 @@ def run_job(job: Mapping[str, Any], environment: Mapping[str, str], log_path: st
     hidden = sorted({*secret_values(job["args"]), *_secrets_of(environment)}, key=len, reverse=True)
     with Path(log_path).open("ab") as log:
         Path(log_path).chmod(0o600)
-        log.write(f"\n=== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command_of(job_path))}\n".encode())
+        devices = environment.get("CUDA_VISIBLE_DEVICES")
+        on = f" on GPU {devices}" if devices is not None else ""
+        log.write(f"\n=== {time.strftime('%Y-%m-%d %H:%M:%S')} {' '.join(command_of(job_path))}{on}\n".encode())
         log.flush()
         process = subprocess.Popen(
             command_of(job_path),

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from qilin_tasks.compare.budget import Limits
+from qilin_tasks.compare.devices import gpus_of
 from qilin_tasks.compare.processes import child_environment, run_job
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, job_of
 from qilin_tasks.errors import DependencyError, SettingError
-from qilin_tasks.harness.backends import BACKENDS
 
 POLL_SECONDS = 0.5
 
 
-def gpus_of(spec: ModelSpec) -> float:
-    """The GPUs a job asks for: as said, else one for each tensor-parallel part of local weights, none for servers."""
-    if spec.gpus is not None:
-        return spec.gpus
-    return float(spec.args.get("tensor_parallel_size", 1)) if BACKENDS[spec.backend].local else 0.0
-
-
-def run_on_ray(pairs: Sequence[Pair], options: Options, *, address: str, poll: Callable[[], None]) -> None:
+def run_on_ray(
+    pairs: Sequence[Pair],
+    options: Options,
+    *,
+    address: str,
+    limits: Callable[[ModelSpec], Limits | None],
+    poll: Callable[[], None],
+) -> None:
     """Run every pair as a Ray task; `address` is `auto`, `host:port`, `ray://…` or `local` (this machine).
 
     Raises DependencyError without ray and SettingError where the cluster can't be reached or never has the GPUs.
@@ -47,7 +48,7 @@ def run_on_ray(pairs: Sequence[Pair], options: Options, *, address: str, poll: C
         remote: Any = ray.remote(max_retries=0)(run_job)
         running = []
         for pair in pairs:
-            job = job_of(pair.model, options, [pair.task], identity=pair.model.identity())
+            job = job_of(pair.model, options, [pair.task], identity=pair.model.identity(), limits=limits(pair.model))
             log = options.out.resolve() / pair.model.name / f"log-{pair.task.name}.txt"
             log.parent.mkdir(parents=True, exist_ok=True)
             bound = remote.options(num_cpus=1, num_gpus=gpus_of(pair.model), name=f"{pair.model.name} {pair.task.name}")

@@ -7,18 +7,22 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
+import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
+from qilin_tasks.compare.budget import STOP_FILE, Limits, Spending, prices_of
+from qilin_tasks.compare.devices import VISIBLE, Pool, whole_gpus
 from qilin_tasks.compare.processes import child_environment, last_lines, run_job, stop_all
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import HEAD, Options, Pair, Planned, job_of
-from qilin_tasks.compare.view import Standing, standing, view
+from qilin_tasks.compare.view import Standing, View, standing, view
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import locked, write_whole
 
@@ -27,9 +31,18 @@ POLL_SECONDS = 0.3
 DATA_VARIABLES = ("QILIN_DATA", "REQA_DATA", "HF_ENDPOINT")
 
 
-def only_one(out: Path) -> AbstractContextManager[None]:
-    """Hold the folder's lock: two comparisons in one folder would ask everything twice."""
-    return locked(out / HEAD, held="another compare command is running on this folder; wait for it or stop it")
+@contextmanager
+def only_one(out: Path, names: Sequence[str] = ()) -> Iterator[None]:
+    """Hold the folder's lock: two comparisons in one folder would ask everything twice.
+
+    With `names` (--only) the locks of these models, so that calls for different ones run beside each other.
+    """
+    paths = [out / f".only-{name}" for name in names] or [out / HEAD]
+    with ExitStack() as stack:
+        for path in sorted(paths):
+            held = "another compare command is running on this folder; wait for it or stop it"
+            stack.enter_context(locked(path, held=held))
+        yield
 
 
 def data_state(options: Options) -> dict[str, Any]:
@@ -91,30 +104,72 @@ def _planned(task: dict[str, Any]) -> Planned:
     return Planned(**{**known, "metrics": tuple(task["metrics"])})
 
 
-def run_pairs(pairs: Sequence[Pair], options: Options, *, jobs: int, ray_address: str | None) -> list[Standing]:
-    """Run every pair that has no result yet and return how all stand in the end."""
-    since = time.time()
+def run_pairs(
+    pairs: Sequence[Pair], options: Options, *, jobs: int, ray_address: str | None, pool: Pool | None = None
+) -> list[Standing]:
+    """Run every pair that has no result yet and return how all stand in the end.
+
+    `pool` hands its GPUs out to local models: as many run at a time as get theirs, beside `jobs` of the others.
+    """
+    run = _Run(pairs, options, pool)
     todo: dict[str, list[Pair]] = {}
     for pair in pairs:
         if pair.result is None:
             todo.setdefault(pair.model.name, []).append(pair)
-    if todo and ray_address is not None:
-        from qilin_tasks.compare.ray_cluster import run_on_ray
+    width = len(todo) if ray_address is not None or pool is not None else jobs
+    try:
+        if todo and ray_address is not None:
+            from qilin_tasks.compare.ray_cluster import run_on_ray
 
-        with view() as shown:
-            run_on_ray(
-                [pair for group in todo.values() for pair in group],
-                options,
-                address=ray_address,
-                poll=lambda: shown.show(pairs, [standing(pair, options.out, since=since) for pair in pairs]),
-            )
-            shown.show(pairs, [standing(pair, options.out, since=since) for pair in pairs])
-    elif todo:
-        with view() as shown, ThreadPoolExecutor(max_workers=jobs) as pool:
-            running: list[Future[int]] = [pool.submit(run_model, group, options) for group in todo.values()]
+            with view(jobs=width) as shown:
+                waiting = [pair for group in todo.values() for pair in group]
+                run_on_ray(waiting, options, address=ray_address, limits=run.limits, poll=lambda: run.look(shown))
+                run.look(shown)
+        elif todo:
+            run.here(list(todo.values()), jobs=jobs, width=width)
+    finally:
+        run.stop_file.unlink(missing_ok=True)
+    return [ended(standing(pair, options.out, since=run.since), pair, options) for pair in pairs]
+
+
+class _Run:
+    """One call of `compare`: what it spent so far, and its models' processes."""
+
+    def __init__(self, pairs: Sequence[Pair], options: Options, pool: Pool | None) -> None:
+        self.pairs, self.options, self.pool = pairs, options, pool
+        self.since = time.time()
+        # Several calls may share the folder (--only).
+        self.stop_file = options.out.resolve() / f"{STOP_FILE}-{uuid.uuid4().hex}"
+
+    def standings(self) -> list[Standing]:
+        """How all pairs stand now."""
+        return [standing(pair, self.options.out, since=self.since) for pair in self.pairs]
+
+    def limits(self, spec: ModelSpec) -> Limits | None:
+        """What is left of the budget for a process that starts now; None without a budget."""
+        if not self.options.budget:
+            return None
+        spent = [
+            (Spending(**how.spent), prices_of(pair.model))  # type: ignore[arg-type]
+            for pair, how in zip(self.pairs, self.standings(), strict=True)
+        ]
+        return Limits.left(self.options.budget, spent, started=self.since, stop=self.stop_file, prices=prices_of(spec))
+
+    def look(self, shown: View) -> None:
+        """Show how all stand; stop all where they are at the limit together."""
+        shown.show(self.pairs, self.standings())
+        limits = self.limits(self.pairs[0].model)
+        if limits is not None and not self.stop_file.exists() and limits.used_up:
+            write_whole(self.stop_file, "")
+
+    def here(self, groups: Sequence[Sequence[Pair]], *, jobs: int, width: int) -> None:
+        """Run the models on this machine and come back when all are through."""
+        others = threading.BoundedSemaphore(jobs)
+        with view(jobs=width) as shown, ThreadPoolExecutor(max_workers=width) as executor:
+            running: list[Future[int]] = [executor.submit(self._model, group, others) for group in groups]
             try:
                 while True:
-                    shown.show(pairs, [standing(pair, options.out, since=since) for pair in pairs])
+                    self.look(shown)
                     if all(future.done() for future in running):
                         break
                     time.sleep(POLL_SECONDS)
@@ -123,16 +178,32 @@ def run_pairs(pairs: Sequence[Pair], options: Options, *, jobs: int, ray_address
             except BaseException:
                 for future in running:
                     future.cancel()
+                if self.pool is not None:
+                    self.pool.close()
                 stop_all()
                 raise
-    return [ended(standing(pair, options.out, since=since), pair, options) for pair in pairs]
 
+    def _model(self, group: Sequence[Pair], others: AbstractContextManager[Any]) -> int:
+        count = whole_gpus(group[0].model) if self.pool is not None else 0
+        if self.pool is None or not count:
+            with others:
+                return self._process(group, {})
+        with self.pool.lend(count) as names:
+            return self._process(group, {VISIBLE: ",".join(names)})
 
-def run_model(pairs: Sequence[Pair], options: Options) -> int:
-    """Run one model's tasks in one process."""
-    spec = pairs[0].model
-    job = job_of(spec, options, [pair.task for pair in pairs], identity=spec.identity())
-    return run_job(job, child_environment(job, spec.environment), str(log_path(spec, options)))
+    def _process(self, group: Sequence[Pair], devices: Mapping[str, str]) -> int:
+        """One model's tasks in one process."""
+        spec = group[0].model
+        limits = self.limits(spec)
+        tasks = [pair.task for pair in group]
+        job = job_of(spec, self.options, tasks, identity=spec.identity(), limits=limits)
+        environment = {**child_environment(job, spec.environment), **devices}
+        if limits is not None and limits.used_up:
+            for task in tasks:
+                path = Path(job["folder"]) / "status" / f"{task.name}.json"
+                write_whole(path, json.dumps({"state": "stopped", "time": time.time()}))
+            return 0
+        return run_job(job, environment, str(log_path(spec, self.options)))
 
 
 def log_path(spec: ModelSpec, options: Options, task: str | None = None) -> Path:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
+from qilin_tasks.compare.budget import Budget, Limits
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.files import write_whole
+from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.response_store import stored_count
 from qilin_tasks.harness.store_repair import repair
 from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
 
 FORMAT = 1
 HEAD = "compare.json"
+HEAD_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,7 @@ class Options:
     include_path: tuple[str, ...] = ()
     chunk: int = 512
     on_refusal: str = "stop"
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,12 @@ def system_parts(spec: ModelSpec) -> tuple[str, ...]:
 
 
 def job_of(
-    spec: ModelSpec, options: Options, tasks: Sequence[Planned], *, identity: Mapping[str, Any]
+    spec: ModelSpec,
+    options: Options,
+    tasks: Sequence[Planned],
+    *,
+    identity: Mapping[str, Any],
+    limits: Limits | None = None,
 ) -> dict[str, Any]:
     """What the process of a model reads (qilin_tasks.compare.worker): references to the environment, no keys."""
     return {
@@ -99,6 +107,7 @@ def job_of(
         "identity": dict(identity),
         "settings": settings_of(spec, options),
         "prices": spec.prices,
+        "limits": asdict(limits) if limits else None,
         "system_parts": list(system_parts(spec)),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],
         "folder": str((options.out / spec.name).resolve()),
@@ -133,6 +142,12 @@ def check_head(options: Options) -> None:
 def write_head(options: Options, specs: Sequence[ModelSpec], tasks: Sequence[Planned]) -> None:
     """Note what is compared; models of earlier runs of the same folder stay listed."""
     path = options.out / HEAD
+    # The calls for single models (--only) hold no lock of the whole folder: read and written under one of its own.
+    with locked(path.with_name(f".{HEAD}-writing"), seconds=HEAD_SECONDS):
+        _write_head(path, specs, tasks)
+
+
+def _write_head(path: Path, specs: Sequence[ModelSpec], tasks: Sequence[Planned]) -> None:
     known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     models = {**known.get("models", {}), **{spec.name: {"backend": spec.backend, "args": spec.args} for spec in specs}}
     names = list(dict.fromkeys([*known.get("tasks", []), *(task.name for task in tasks)]))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -14,13 +14,18 @@ from typing import Any, Protocol
 from typing_extensions import Self
 
 from qilin_tasks.compare.state import Pair
+from qilin_tasks.compare.time_left import time_left
+from qilin_tasks.results.cost import duration
 
 SECONDS_BETWEEN_LINES = 30.0
 
 
 @dataclass(frozen=True)
 class Standing:
-    """How a pair stands: `state` is waiting, loading, asking, writing, finished, reused or failed."""
+    """How a pair stands: `state` is waiting, loading, asking, writing, finished, reused, stopped or failed.
+
+    `share` of the text of what was not there is answered; `spent` is budget.Spending of this run.
+    """
 
     state: str
     done: int = 0
@@ -28,11 +33,13 @@ class Standing:
     reused: int = 0
     time: float = 0.0
     error: str = ""
+    share: float = 0.0
+    spent: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def over(self) -> bool:
         """Whether nothing more will happen."""
-        return self.state in ("finished", "reused", "failed")
+        return self.state in ("finished", "reused", "stopped", "failed")
 
 
 def standing(pair: Pair, out: Path, *, since: float) -> Standing:
@@ -65,40 +72,17 @@ class View(Protocol):
     ) -> None: ...
 
 
-def time_left(standings: Sequence[Standing], *, started: float, now: float) -> float | None:
-    """Seconds left at the rate so far of the requests asked in this run; None before a tenth of them is answered.
-
-    `started`: when the first request went out; loading a model says nothing of its speed.
-    """
-    asked = sum(s.done - s.reused for s in standings if s.state not in ("reused", "waiting", "failed"))
-    left = sum(s.total - s.done for s in standings if not s.over)
-    return left * (now - started) / asked if asked > 0 and asked >= 0.1 * (asked + left) else None
-
-
-def answering(standings: Sequence[Standing]) -> bool:
-    """Whether any pair of this run is past the loading of its model."""
-    return any(s.state in ("asking", "writing", "finished") for s in standings)
-
-
-def duration(seconds: float) -> str:
-    """`1:02:03`, `02:03`."""
-    whole = round(seconds)
-    hours, minutes = divmod(whole // 60, 60)
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes:02}:{whole % 60:02}"
-
-
 class Lines:
     """A line at each change of state, and every half minute how far the asking is."""
 
-    def __init__(self, stream: Any = None) -> None:
+    def __init__(self, *, jobs: int = 1, stream: Any = None) -> None:
         self.stream = stream or sys.stderr
+        self.jobs = jobs
         self._seen: dict[tuple[str, str], str] = {}
-        self._last = self._started = time.monotonic()
+        self._last = time.monotonic()
 
     def show(self, pairs: Sequence[Pair], standings: Sequence[Standing]) -> None:
         now = time.monotonic()
-        if not answering(standings):
-            self._started = now
         due = now - self._last >= SECONDS_BETWEEN_LINES
         for pair, how in zip(pairs, standings, strict=True):
             key = (pair.model.name, pair.task.name)
@@ -106,7 +90,7 @@ class Lines:
                 self._seen[key] = how.state
                 if how.state == "waiting" and not how.reused:
                     continue
-                left = time_left(standings, started=self._started, now=now)
+                left = time_left(pairs, standings, jobs=self.jobs)
                 count = f" {how.done}/{how.total}" if how.state == "asking" else ""
                 kept = f", {how.reused} already there" if how.reused and how.state != "reused" else ""
                 eta = f", about {duration(left)} left in all" if left and how.state == "asking" else ""
@@ -130,21 +114,19 @@ class Lines:
 class Live:
     """rich's live table: one row a pair, a bar, what was reused, the time left in the last line."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, jobs: int = 1) -> None:
         from rich.console import Console
         from rich.live import Live as RichLive
 
         self._live = RichLive(console=Console(stderr=True), auto_refresh=False, transient=False)
-        self._started = time.monotonic()
+        self.jobs = jobs
 
     def show(self, pairs: Sequence[Pair], standings: Sequence[Standing]) -> None:
         from rich.progress_bar import ProgressBar
         from rich.table import Table
         from rich.text import Text
 
-        if not answering(standings):
-            self._started = time.monotonic()
-        left = time_left(standings, started=self._started, now=time.monotonic())
+        left = time_left(pairs, standings, jobs=self.jobs)
         over = sum(how.over for how in standings)
         caption = f"{over} of {len(pairs)} done" + (f", about {duration(left)} left" if left else "")
         table = Table(caption=caption, caption_justify="left")
@@ -173,11 +155,11 @@ class Live:
         self._live.stop()
 
 
-def view() -> View:
+def view(*, jobs: int) -> View:
     """The live table where standard error is a terminal and rich is installed, else lines."""
     if sys.stderr.isatty():
         try:
-            return Live()
+            return Live(jobs=jobs)
         except ImportError:
-            return Lines()
-    return Lines()
+            return Lines(jobs=jobs)
+    return Lines(jobs=jobs)

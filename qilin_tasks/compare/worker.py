@@ -14,11 +14,12 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from qilin_tasks.compare.budget import Limits, Spending
 from qilin_tasks.compare.secrets import blot, redact, resolve, secret_values
 from qilin_tasks.errors import DataError, QilinTasksError
 from qilin_tasks.files import locked, write_whole
@@ -26,8 +27,9 @@ from qilin_tasks.harness.evaluate import Evaluation, evaluate, setup_logging
 from qilin_tasks.harness.machine import describe_machine_once
 from qilin_tasks.harness.models import load_model, uses_chat_template
 from qilin_tasks.harness.response_store import ResponseStore
-from qilin_tasks.harness.stored import StoredLM
+from qilin_tasks.harness.stored import Progress, Stopped, StoredLM
 from qilin_tasks.harness.task_manager import task_manager
+from qilin_tasks.harness.usage import Tally
 from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
 from qilin_tasks.results.asides import add_asides
 from qilin_tasks.results.reader import signature_parts
@@ -62,9 +64,23 @@ class Status:
         self._last = now
         write_whole(self.path, json.dumps({"state": state, "time": now, **more}))
 
-    def asking(self, done: int, total: int, reused: int) -> None:
-        """How many of the requests are answered, and how many of these the store had."""
-        self.write("asking", done=done, total=total, reused=reused)
+
+class Spender:
+    """What this process asked for so far, and whether it may go on."""
+
+    def __init__(self, limits: Limits | None) -> None:
+        self.limits = limits
+        self.tallies: list[Tally] = []
+
+    def now(self, tallies: Sequence[Tally] | None = None) -> Spending:
+        """The sums over all stores, or over some."""
+        names = [field.name for field in fields(Spending)]
+        rows = self.tallies if tallies is None else tallies
+        return Spending(**{name: sum(getattr(row, name) for row in rows) for name in names})
+
+    def stopping(self) -> bool:
+        """Whether nothing more may be asked. Raises SettingError where that can't be told."""
+        return self.limits is not None and self.limits.reached(self.now())
 
 
 def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, status: Status) -> None:
@@ -135,9 +151,17 @@ def _check(done: Evaluation, planned: Mapping[str, Any]) -> None:
 
 
 def run_job(job: Mapping[str, Any]) -> int:
-    """Run all tasks of a job; one that fails leaves its traceback in the log, and the others go on. Returns 0 or 1."""
+    """Run all tasks of a job; one that fails leaves its traceback in the log, and the others go on. Returns 0 or 1.
+
+    At the job's limits all that are not finished stop, with what was answered in their stores.
+    """
     folder = Path(job["folder"])
     statuses = {task["name"]: Status(folder / "status" / f"{task['name']}.json") for task in job["tasks"]}
+    spender = Spender(Limits.read(job["limits"]) if job["limits"] else None)
+    if spender.stopping():
+        for status in statuses.values():
+            status.write("stopped")
+        return 0
     try:
         for status in statuses.values():
             status.write("loading")
@@ -155,23 +179,44 @@ def run_job(job: Mapping[str, Any]) -> int:
             status.write("failed", error=f"the model can't be loaded: {message(error)}")
         return 1
     failed = 0
+    stopped = False
     for planned in job["tasks"]:
         status = statuses[planned["name"]]
+        tallies: list[Tally] = []
+        if stopped:
+            status.write("stopped")
+            continue
         try:
             with contextlib.ExitStack() as stack:
                 held = "held by another process: this comparison is running already"
                 stack.enter_context(locked(status.path, seconds=LOCK_SECONDS, held=held))
                 if isinstance(model, StoredLM):
                     path = folder / "responses" / f"{planned['name']}.sqlite"
-                    model.store = stack.enter_context(ResponseStore(path, identity=job["identity"]))
-                    model.progress = status.asking
+                    store = stack.enter_context(ResponseStore(path, identity=job["identity"]))
+                    spender.tallies.append(store.tally)
+                    model.store, model.stopping = store, spender.stopping
+                    model.progress = _progress(status, model, spender)
+                    tallies = [store.tally]
                 run_task(job, planned, model, status)
-            status.write("finished")
+            status.write("finished", spent=spender.now(tallies).as_dict())
+        except Stopped:
+            status.write("stopped", spent=spender.now(tallies).as_dict())
+            stopped = True
         except Exception as error:  # noqa: BLE001 (the same for a task)
             traceback.print_exc()
-            status.write("failed", error=message(error))
+            status.write("failed", error=message(error), spent=spender.now(tallies).as_dict())
             failed += 1
     return 1 if failed else 0
+
+
+def _progress(status: Status, model: StoredLM, spender: Spender) -> Progress:
+    """How many of the requests are answered, how many of these the store had, and what was spent on the others."""
+
+    def asking(done: int, total: int, reused: int) -> None:
+        spent = spender.now(spender.tallies[-1:]).as_dict()
+        status.write("asking", done=done, total=total, reused=reused, share=round(model.share, 4), spent=spent)
+
+    return asking
 
 
 def message(error: Exception) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 from typing_extensions import Self
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.harness.usage import Spent, Usage, total
+from qilin_tasks.harness.usage import Spent, Tally, Usage, total
 
 FORMAT = 2
 PAGE = 4096
@@ -79,7 +79,8 @@ class ResponseStore:
         self.path = path
         self._run = f"{SECONDS}{secrets.token_hex(8)}"
         self._asked_since: float | None = None
-        self._seconds = 0.0
+        #: What this process asked for.
+        self.tally = Tally()
         self._device_peak: Callable[[], int | None] = lambda: None
         self.identity_text = json.dumps(identity, sort_keys=True, default=_plain)
         with _named(path):
@@ -156,15 +157,18 @@ class ResponseStore:
 
     def put(self, items: Iterable[tuple[str, Any]], *, usage: Mapping[str, Usage] | None = None) -> None:
         """Write responses with their tokens durably, all or none; inside of `asking` the time so far with them."""
+        usage = usage or {}
         rows = [(key, json.dumps(value)) for key, value in items]
-        rows += [(f"{TOKENS}{key}", tokens.dump()) for key, tokens in (usage or {}).items()]
+        keys = [key for key, _ in rows]
+        rows += [(f"{TOKENS}{key}", tokens.dump()) for key, tokens in usage.items()]
         if self._asked_since is not None:
             now = time.monotonic()
-            self._seconds += now - self._asked_since
+            self.tally.seconds += now - self._asked_since
             self._asked_since = now
-            span = {"seconds": round(self._seconds, 3), "peak_bytes": self._device_peak()}
+            span = {"seconds": round(self.tally.seconds, 3), "peak_bytes": self._device_peak()}
             rows.append((self._run, json.dumps(span)))
         self.put_rows(rows)
+        self.tally.add(keys, usage)
 
     @contextlib.contextmanager
     def asking(self, device_peak: Callable[[], int | None]) -> Iterator[None]:

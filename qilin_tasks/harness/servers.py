@@ -28,6 +28,7 @@ REFUSALS = frozenset(
 )  # fmt: skip
 #: A body is quoted up to here.
 MOST_CHARS = 500
+_SECONDS_BETWEEN_LOOKS = 0.02
 
 
 class ServerError(QilinTasksError, RuntimeError):
@@ -42,8 +43,10 @@ def can_guard(model: Any) -> bool:
 def guard(model: Any, *, on_refusal: str) -> None:
     """Make an API backend of the harness read its responses as `read` does.
 
-    A cache hook with `report` is told the tokens of each response before the response itself.
+    A cache hook with `report` is told the tokens of each response before the response itself; one with `check_stop` is
+    asked before each request, and what it raises comes out when the requests in flight are answered and kept.
     """
+    flying = 0
     create = model._create_payload
     logprobs = model.parse_logprobs
 
@@ -59,6 +62,10 @@ def guard(model: Any, *, on_refusal: str) -> None:
     def checked(status: int, body: str, *, generate: bool) -> dict[str, Any]:
         return read(status, body, url=model.base_url, generate=generate, on_refusal=on_refusal)
 
+    def check_stop() -> None:
+        if hasattr(model.cache_hook, "check_stop"):
+            model.cache_hook.check_stop()
+
     def tell(output: Mapping[str, Any]) -> None:
         if hasattr(model.cache_hook, "report"):
             model.cache_hook.report(reported(output, choices=len(output["choices"])))
@@ -66,6 +73,7 @@ def guard(model: Any, *, on_refusal: str) -> None:
     def call(messages: Any, *, generate: bool = True, gen_kwargs: Any = None, **more: Any) -> dict[str, Any]:
         import requests
 
+        check_stop()
         content = asked(messages, gen_kwargs, {"generate": generate, "eos": model.eos_string, **more})
         try:
             response = requests.post(
@@ -94,13 +102,24 @@ def guard(model: Any, *, on_refusal: str) -> None:
     ) -> list[Any]:
         import aiohttp
 
+        nonlocal flying
         content = asked(messages, gen_kwargs, {"generate": generate, **more})
         async with sem:
+            try:
+                check_stop()
+            except BaseException:
+                # The first exception ends all: the others' answers are on their way and paid for.
+                while flying:
+                    await asyncio.sleep(_SECONDS_BETWEEN_LOOKS)
+                raise
+            flying += 1
             try:
                 async with session.post(model.base_url, json=content, headers=model.header) as response:
                     status, body = response.status, (await response.read()).decode("utf-8", "replace")
             except (aiohttp.ClientError, asyncio.TimeoutError, OSError) as error:
                 raise _silent(model, error) from error
+            finally:
+                flying -= 1
         outputs = checked(status, body, generate=generate)
         tell(outputs)
         if generate:

@@ -18,6 +18,10 @@ CHUNK = 512
 Progress = Callable[[int, int, int], None]
 
 
+class Stopped(BaseException):
+    """Nothing more may be asked: raised between answers, past every retry of the harness. What is stored stays."""
+
+
 class StoredLM(LM):  # type: ignore[misc]
     """Wraps `model`; `store` and `progress(done, total, reused)` are set before each task.
 
@@ -25,7 +29,8 @@ class StoredLM(LM):  # type: ignore[misc]
     Generations go longest first; log-likelihoods sorted by their context, so that those which begin alike meet in a
     chunk and a prefix cache serves them. Backends that report single responses as they arrive (`cache_hook`: the API
     models) are kept one by one; kinds in `unchunked` are asked at once, for they are kept and counted in another way.
-    Tokens are kept with each answer: what the backend reports to the hook, else what its tokenizer counts.
+    Tokens are kept with each answer: what the backend reports to the hook, else what its tokenizer counts. Once
+    `stopping()` says so, nothing more is asked and Stopped is raised.
     """
 
     def __init__(self, model: Any, *, chunk: int = CHUNK) -> None:
@@ -35,6 +40,9 @@ class StoredLM(LM):  # type: ignore[misc]
         self.unchunked: frozenset[str] = frozenset()
         self.store: ResponseStore | None = None
         self.progress: Progress = lambda done, total, reused: None
+        self.stopping: Callable[[], bool] = lambda: False
+        #: The share of the text of this run's requests that is answered.
+        self.share = 0.0
         self._counter = counter(model)
         #: Of the requests asked now: how many there are, and how many the store had.
         self.asked = self.reused = 0
@@ -87,19 +95,30 @@ class StoredLM(LM):  # type: ignore[misc]
         pending = sorted(
             (i for i, key in enumerate(keys) if key not in known), key=lambda i: (*_like(kind, requests[i].args), i)
         )
+        lengths = [len(str(requests[i].args[0])) + 1 for i in pending]
+        self.share, text = 0.0, sum(lengths)
         self.progress(len(known), len(keys), self.reused)
         chunk = max(len(pending), 1) if kind in self.unchunked else self.chunk
         for start in range(0, len(pending), chunk):
+            self.check_stop()
             part = pending[start : start + chunk]
             with self.store.asking(device_peak):
-                self._hook.expect(kind, [(keys[i], requests[i].args) for i in part], done=len(known), total=len(keys))
+                self._hook.expect(
+                    kind, [(keys[i], requests[i].args) for i in part], done=len(known), total=len(keys), text=text
+                )
                 responses = getattr(self.model, kind)([requests[i] for i in part])
                 answered = {keys[i]: response for i, response in zip(part, responses, strict=True)}
                 usage = self._rest_of_usage(kind, {keys[i]: requests[i].args for i in part}, answered)
                 self.store.put(answered.items(), usage=usage)
             known |= answered
+            self.share = sum(lengths[: start + chunk]) / text
             self.progress(len(known), len(keys), self.reused)
         return [known[key] for key in keys]
+
+    def check_stop(self) -> None:
+        """Raises Stopped where nothing more may be asked."""
+        if self.stopping():
+            raise Stopped
 
     def count(self, kind: str, arguments: Sequence[Any], response: Any) -> Usage | None:
         """The tokens of an answer by the tokenizer, where there is one and the backend does not count itself."""
@@ -138,7 +157,8 @@ def _like(kind: str, arguments: Sequence[Any]) -> tuple[Any, ...]:
 class _Hook:
     """The harness's cache hook: `add_partial` is called with each response that a backend has.
 
-    Before it, `report` may be called with the tokens of these responses, in the same order.
+    `check_stop` may be asked before each request. Before `add_partial`, `report` may be called with the tokens of these
+    responses, in the same order.
     """
 
     # The harness asks for it.
@@ -153,14 +173,19 @@ class _Hook:
         self._waiting: dict[str, list[str]] = defaultdict(list)
         self._reported: deque[Usage] = deque()
         self._unknown: list[Usage] = []
-        self._done = self._total = 0
+        self._done = self._total = self._text = 0
 
-    def expect(self, kind: str, requests: Sequence[tuple[str, Sequence[Any]]], *, done: int, total: int) -> None:
+    def check_stop(self) -> None:
+        self.owner.check_stop()
+
+    def expect(
+        self, kind: str, requests: Sequence[tuple[str, Sequence[Any]]], *, done: int, total: int, text: int
+    ) -> None:
         self._waiting.clear()
         self._reported.clear()
         self._unknown.clear()
         self.counted.clear()
-        self._done, self._total = done, total
+        self._done, self._total, self._text = done, total, text
         for key, arguments in requests:
             self._waiting[request_key(kind, arguments)].append(key)
 
@@ -192,4 +217,5 @@ class _Hook:
         if usage is not None:
             self.counted[key] = usage
         self._done += 1
+        self.owner.share += (len(str(req[0])) + 1) / self._text
         self.owner.progress(self._done, self._total, self.owner.reused)

@@ -52,6 +52,35 @@ class Spent:
     peak_bytes: int | None
 
 
+class Tally:
+    """What was asked for and stored since a store was opened; an answer or a count that is put again counts once."""
+
+    def __init__(self) -> None:
+        self.prompt = self.generated = 0
+        self.seconds = 0.0
+        self._answers: set[str] = set()
+        self._usage: dict[str, Usage] = {}
+
+    @property
+    def answers(self) -> int:
+        """How many answers, an engine's own copies of them left out."""
+        return len(self._answers)
+
+    @property
+    def counted(self) -> int:
+        """Of how many answers the tokens are in the sums."""
+        return len(self._usage)
+
+    def add(self, keys: Iterable[str], usage: Mapping[str, Usage]) -> None:
+        """Answers and tokens that are on disk now."""
+        self._answers.update(key for key in keys if not key.startswith("raw:"))
+        for key, tokens in usage.items():
+            before = self._usage.get(key)
+            self.prompt += tokens.prompt - (before.prompt if before else 0)
+            self.generated += tokens.generated - (before.generated if before else 0)
+            self._usage[key] = tokens
+
+
 def total(usages: Iterable[Usage], spans: Iterable[Mapping[str, Any]]) -> Spent:
     """The sums over answers, and over the runs that asked for them."""
     rows, runs = list(usages), list(spans)

@@ -43,6 +43,7 @@ def stream(lm: StoredLM) -> None:
     waiting: dict[tuple[int, ...], list[str]] = defaultdict(list)
     finished: list[tuple[str, str]] = []
     usage: dict[str, Usage] = {}
+    lengths: dict[str, int] = {}
     tokenizer = getattr(backend, "tokenizer", None)
     written = [0.0, 0]
 
@@ -50,6 +51,7 @@ def stream(lm: StoredLM) -> None:
         if finished and lm.store is not None:
             lm.store.put(finished, usage=usage)
             written[1] += len(finished)
+            lm.share += sum(lengths[key] for key, _ in finished) / max(1, sum(lengths.values()))
             lm.progress(lm.reused + int(written[1]), lm.asked, lm.reused)
             finished.clear()
             usage.clear()
@@ -66,6 +68,9 @@ def stream(lm: StoredLM) -> None:
                 keys.pop(0)
         if time.monotonic() - written[0] >= SECONDS_BETWEEN_WRITES:
             write()
+            if waiting:
+                # A chunk of log-likelihoods is finished first: nothing of it is kept yet.
+                lm.check_stop()
         return outputs
 
     def generate(requests: Sequence[list[int]], generate: bool = False, sampling_params: Any = None) -> list[Any]:
@@ -77,9 +82,11 @@ def stream(lm: StoredLM) -> None:
         known = lm.store.get(keys)
         missing = [i for i, key in enumerate(keys) if key not in known]
         waiting.clear()
+        lengths.clear()
         for i in missing:
             waiting[tuple(requests[i])].append(keys[i])
         written[1] = len(known)
+        lengths.update({keys[i]: len(requests[i]) for i in missing})
         outputs: dict[int, Any] = {}
         if missing:
             made = original(
@@ -87,6 +94,7 @@ def stream(lm: StoredLM) -> None:
             )
             outputs |= dict(zip(missing, made, strict=True))
             write()
+            waiting.clear()
         return [
             outputs[i] if i in outputs else SimpleNamespace(outputs=[SimpleNamespace(text=known[key])])
             for i, key in enumerate(keys)
