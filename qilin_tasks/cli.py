@@ -36,6 +36,7 @@ COMMANDS = {
     "validate": "how far each metric can be trusted: edited notes, people's labels",
     "judge": "stored answers before a judge that is checked and corrected by people's labels",
     "report": "Markdown, CSV and one HTML page",
+    "export": "results for Every Eval Ever, Hugging Face's .eval_results and Inspect's viewer",
     "upstream": "write our tasks into a checkout of lm-evaluation-harness",
     "publish-docs": "write the ready documents as a data set with a card",
 }

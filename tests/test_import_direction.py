@@ -29,7 +29,7 @@ LAYERS = (
     {"harness", "results"},
     {"compare"},
     {"judge", "validity"},
-    {"report", "doctor", "upstream"},
+    {"export", "report", "doctor", "upstream"},
     {"commands"},
     {"cli"},
 )
