@@ -62,7 +62,8 @@ def test_without_ray_the_way_out_is_named(tmp_path: Path) -> None:
         "from qilin_tasks.compare.state import Options\n"
         "from qilin_tasks.errors import DependencyError\n"
         "try:\n"
-        "    run_on_ray([], Options(tasks=(), out=Path('x')), address='auto', poll=lambda: None)\n"
+        "    options = Options(tasks=(), out=Path('x'))\n"
+        "    run_on_ray([], options, address='auto', limits=lambda spec: None, poll=lambda: None)\n"
         "except DependencyError as error:\n"
         "    print(error)\n"
     )
