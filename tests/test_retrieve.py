@@ -11,7 +11,6 @@ import pytest
 
 from qilin_tasks.commands import mrrank, retrieve, train_biencoder
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.retrieval.biencoder import triplets
 from qilin_tasks.retrieval.pipeline import Settings
 from qilin_tasks.sources.runs import read_run
 
@@ -107,23 +106,6 @@ def test_topics_that_are_none_are_named(text: str, message: str, tmp_path: Path)
 def test_a_suffix_that_is_no_trec_run_is_refused(collection: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"ends with \.trec"):
         retrieve.retrieve(*collection, settings=Settings(retriever="bm25"), out=tmp_path / "run.parquet")
-
-
-ROWS = [
-    {"query": "猫", "search_result_details_with_idx": [{"note_idx": n, "click": n % 2} for n in range(6)]},
-    {"query": "", "search_result_details_with_idx": [{"note_idx": 1, "click": 1}, {"note_idx": 2, "click": 0}]},
-    {"query": "狗", "search_result_details_with_idx": [{"note_idx": 1, "click": None}]},
-    {"query": "鸟", "search_result_details_with_idx": None},
-]
-
-
-def test_triplets_pair_clicked_with_skipped_notes() -> None:
-    found = triplets(ROWS, per_query=4, seed=0)
-    assert len(found) == 4 == len(set(found))
-    assert all(pair.query == "猫" and pair.clicked % 2 == 1 and pair.skipped % 2 == 0 for pair in found)
-    assert found == triplets(ROWS, per_query=4, seed=0) != triplets(ROWS, per_query=4, seed=1)
-    with pytest.raises(DataError, match="nothing to train on"):
-        triplets(ROWS[1:], per_query=4, seed=0)
 
 
 @pytest.mark.slow

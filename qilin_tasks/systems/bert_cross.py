@@ -12,10 +12,16 @@ from numpy.typing import NDArray
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
 from qilin_tasks.retrieval.rerank import check_weights
+from qilin_tasks.sources.qilin import Note
 from qilin_tasks.systems.system import Exposed, SystemSettings
 
 #: Both official configurations.
 MAX_LENGTH = 512
+
+
+def joined(query: str, note: Note, how: str) -> tuple[str, ...]:
+    """The two segments of a query and a note, or as a `string` the official code's one, title and content unparted."""
+    return (f"{query} [SEP] {note.title}{note.content}",) if how == "string" else (query, note.text)
 
 
 class CrossEncoder:
@@ -59,12 +65,7 @@ class CrossEncoder:
         return self._recipe
 
     def score(self, requests: Sequence[Exposed]) -> list[list[float | None]]:
-        pairs: list[tuple[str, ...]]
-        if self._settings.input == "string":
-            # As the official code joins them, title and content without a blank.
-            pairs = [(f"{one.query} [SEP] {note.title}{note.content}",) for one in requests for note in one.notes]
-        else:
-            pairs = [(one.query, note.text) for one in requests for note in one.notes]
+        pairs = [joined(one.query, note, self._settings.input) for one in requests for note in one.notes]
         values = iter(self._logits(pairs).tolist())
         return [[next(values) for _ in one.notes] for one in requests]
 
