@@ -120,6 +120,16 @@ def test_rescore_and_the_report_have_them(data: Path) -> None:
     assert line[6:10] == ["True", "2", "2", "0.5"]
 
 
+def test_an_interval_is_over_the_documents_that_have_a_value(data: Path) -> None:
+    from qilin_tasks.export.exported import exported
+
+    one = exported(save(data / "runs", "qilin_dqa_na", ScriptedModel("一二"), **OFF))
+    interval = one.interval("rouge_l_engaged")
+    assert (interval.value, interval.se, interval.n) == (pytest.approx(0.5), pytest.approx(0.5), 2)
+    assert one.interval("rouge_l").n == 4 and one.metrics[0] == "rouge_l"
+    assert all(one.interval(metric).n == (2 if metric.endswith("_engaged") else 4) for metric in one.metrics)
+
+
 def test_repeats_keep_the_share(data: Path, tmp_path: Path) -> None:
     from qilin_tasks.repeats import score_repeats
 

@@ -18,7 +18,6 @@ from qilin_tasks.results.stats import (
     compare_systems,
     holm,
     letter_groups,
-    mean_interval,
     resampled_means,
     share_of_gap,
     smallest_p,
@@ -69,13 +68,9 @@ def analyse(board: Board, *, resamples: int, seed: int) -> Analysis:
     for column in board.columns:
         for row in column.rows:
             for metric, values in row.scores.values.items():
-                there = ~np.isnan(values)
-                clusters = row.scores.clusters
-                kept = [c for c, t in zip(clusters, there, strict=True) if t] if clusters else None
-                if there.any():
-                    intervals[column.task, row.result.model, metric] = mean_interval(
-                        values[there], clusters=kept, bounds=range_of(row, metric)
-                    )
+                if not np.isnan(values).all():
+                    interval = row.scores.interval(metric, bounds=range_of(row, metric))
+                    intervals[column.task, row.result.model, metric] = interval
     rows = [row for column in board.columns for row in column.compared]
     keys = common_keys(rows)
     notes = _notes(rows, len(keys))

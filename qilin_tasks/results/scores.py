@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
-from qilin_tasks.results.stats import Floats, Interval, mean_interval
+from qilin_tasks.results.stats import UNBOUNDED, Floats, Interval, Range, mean_interval
 
 #: Documents with the same value here are not independent: errors are clustered by it.
 CLUSTER_KEYS = ("cluster", "paragraph")
@@ -23,9 +23,11 @@ class Scores:
     clusters: list[Hashable] | None
     values: dict[str, Floats]
 
-    def interval(self, metric: str) -> Interval:
-        """Mean, clustered standard error and 95 % interval of a metric."""
-        return mean_interval(self.values[metric], clusters=self.clusters)
+    def interval(self, metric: str, *, bounds: Range = UNBOUNDED) -> Interval:
+        """Mean, clustered standard error and 95 % interval of a metric, over the documents that have a value of it."""
+        there = ~np.isnan(self.values[metric])
+        clusters = self.clusters and [cluster for cluster, kept in zip(self.clusters, there, strict=True) if kept]
+        return mean_interval(self.values[metric][there], clusters=clusters, bounds=bounds)
 
     @property
     def main_metric(self) -> str:
