@@ -16,6 +16,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--resamples", type=int, default=10_000, help="bootstrap and permutation resamples")
     parser.add_argument("--seed", type=int, default=1234, help="seed of the resamples")
     parser.add_argument("--prices", type=Path, help="YAML of prices by model, or models.yaml with `prices`")
+    parser.add_argument("--validity", type=Path, metavar="FILE", help="stored JSON of `qilin-tasks validate --json`")
+    parser.add_argument(
+        "--judged", type=Path, nargs="+", default=[], metavar="FILE", help="judgement-*.json of `qilin-tasks judge`"
+    )
     parser.set_defaults(run=run)
 
 
@@ -33,6 +37,8 @@ def run(args: argparse.Namespace) -> int:
         resamples=args.resamples,
         seed=args.seed,
         prices=args.prices,
+        validity=args.validity,
+        judged=args.judged,
         say=lambda text: print(f"{text} …", file=sys.stderr, flush=True),
     )
     for text in built.warnings:

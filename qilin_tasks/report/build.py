@@ -10,11 +10,14 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import boards_of
+from qilin_tasks.report.grid_panel import grid_panel
+from qilin_tasks.report.judge_panel import judge_panel
 from qilin_tasks.report.latex import latex
 from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
 from qilin_tasks.report.tables import pairs_csv, results_csv, warnings
+from qilin_tasks.report.validity_panel import validity_panel
 from qilin_tasks.results.cost import priced
 from qilin_tasks.results.reader import find_results
 
@@ -39,11 +42,16 @@ def build(
     seed: int,
     say: Callable[[str], None] = lambda text: None,
     prices: Path | None = None,
+    validity: Path | None = None,
+    judged: Sequence[Path] = (),
 ) -> Built:
     """Write the whole report; damaged results are left out and named. Raises DataError where none is whole.
 
-    `prices` is a YAML file whose prices go over those that the results note.
+    `prices` is a YAML file whose prices go over those that the results note; `validity` and `judged` are stored JSON of
+    `qilin-tasks validate --json` and `judge`, shown as panels.
     """
+    stored = [validity_panel(validity)] if validity is not None else []
+    stored += [judge_panel(path, name=f"judge{i or ''}") for i, path in enumerate(judged)]
     faults: list[str] = []
     results = find_results(runs, faults=faults)
     if prices is not None:
@@ -57,12 +65,14 @@ def build(
     say("packing the samples")
     packed = pack(boards, budget=BUDGET, title=title)
     say("writing")
+    grid = grid_panel(analysed)
+    panels = [*([grid] if grid is not None else []), *stored]
     texts = {
         "report.md": markdown(analysed, resamples=resamples, seed=seed, title=title),
         "report.tex": latex(analysed, resamples=resamples, seed=seed, title=title),
         "results.csv": results_csv(analysed),
         "pairs.csv": pairs_csv(analysed),
-        "index.html": "".join(page(analysed, packed, resamples=resamples, seed=seed, title=title)),
+        "index.html": "".join(page(analysed, packed, resamples=resamples, seed=seed, title=title, panels=panels)),
     }
     for name, text in texts.items():
         write_whole(out / name, text)

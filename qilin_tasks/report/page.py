@@ -12,6 +12,7 @@ from qilin_tasks.report.collect import Board
 from qilin_tasks.report.cost import cost_section
 from qilin_tasks.report.matrix_page import matrix_section
 from qilin_tasks.report.packing import Packed
+from qilin_tasks.report.panel import Panel
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
 from qilin_tasks.report.standings_page import standings_section
@@ -23,7 +24,13 @@ BESIDE = ("report.md", "report.tex", "results.csv", "pairs.csv")
 
 
 def page(
-    boards: Sequence[tuple[Board, Analysis]], packed: Packed, *, resamples: int, seed: int, title: str
+    boards: Sequence[tuple[Board, Analysis]],
+    packed: Packed,
+    *,
+    resamples: int,
+    seed: int,
+    title: str,
+    panels: Sequence[Panel] = (),
 ) -> Iterator[str]:
     """The page in parts, to be written one after the other."""
     script, style = samples_script(), asset("page.css")
@@ -43,9 +50,11 @@ def page(
     )
     for i, (board, _) in enumerate(boards):
         yield f'<a href="#b{i}">{escape(board.name)}</a>'
+    yield "".join(f'<a href="#{escape(panel.name)}">{escape(panel.name)}</a>' for panel in panels)
     yield '<a href="#browser">samples</a><a href="#method">method</a></nav><main>'
     for i, (board, analysis) in enumerate(boards):
-        yield from _board(board, analysis, f"b{i}")
+        yield from _board(board, analysis, f"b{i}", panels)
+    yield "".join(panel.section for panel in panels)
     yield samples_section(packed)
     yield '<section id="method"><h2>Method</h2>'
     yield f'<p class="method">{escape(method(resamples=resamples, seed=seed))}</p>'
@@ -62,7 +71,7 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
+def _board(board: Board, analysis: Analysis, name: str, panels: Sequence[Panel]) -> Iterator[str]:
     documents = f"{analysis.documents:,} documents"
     if analysis.clusters != analysis.documents:
         documents += f" in {analysis.clusters:,} clusters"
@@ -79,7 +88,7 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
         yield f'<p class="soft">{escape(text)}</p>'
     headline = board.headline()
     for metric in headline:
-        yield metric_table(board, analysis, metric)
+        yield _metric(board, analysis, metric, panels)
     yield f'<div class="plots">{"".join(plots_of(board, analysis))}</div>'
     yield from matrix_section(board, analysis)
     if analysis.pairs:
@@ -90,9 +99,19 @@ def _board(board: Board, analysis: Analysis, name: str) -> Iterator[str]:
     if others:
         yield f"<details><summary>{len(others)} more metrics</summary>"
         for metric in others:
-            yield metric_table(board, analysis, metric)
+            yield _metric(board, analysis, metric, panels)
         yield "</details>"
     yield "<details><summary>signatures</summary><ul>"
     for signature, names in signatures(board).items():
         yield f"<li><code>{escape(signature)}</code><br>{escape(', '.join(names))}</li>"
     yield "</ul></details></section>"
+
+
+def _metric(board: Board, analysis: Analysis, metric: str, panels: Sequence[Panel]) -> str:
+    """The metric's table, and a link to each panel that has an entry of it."""
+    links = "".join(
+        f'<p class="soft"><a href="#{panel.name}-{escape(metric)}">{escape(metric)} on the {panel.name} card</a></p>'
+        for panel in panels
+        if metric in panel.metrics
+    )
+    return metric_table(board, analysis, metric) + links

@@ -25,21 +25,21 @@ LABEL = 18
 RANK_CLASSES = ((1.0, "1"), (1 / 2, "2"), (1 / 3, "3"), (1 / 5, "4–5"), (1 / 10, "6–10"), (1e-9, "11+"), (0.0, "none"))
 
 
-def _svg(height: float, title: str, parts: Sequence[str]) -> str:
+def svg(height: float, title: str, parts: Sequence[str]) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
         f'<text class="title" x="0" y="14">{escape(title)}</text>{"".join(parts)}</svg>'
     )
 
 
-def _ticks(low: float, high: float) -> list[float]:
+def ticks(low: float, high: float) -> list[float]:
     step = 10 ** np.floor(np.log10(max(high - low, 1e-9) / 4))
     step *= next(f for f in (1, 2, 5, 10) if (high - low) / (step * f) <= 6)
     # Adding zero makes -0 a plain one.
     return [float(t) + 0.0 for t in np.arange(np.ceil(low / step) * step, high + step / 1e6, step)]
 
 
-class _Scale:
+class Scale:
     """Values to pixels along one direction; a logarithmic one counts everything below 1 as 1."""
 
     def __init__(self, low: float, high: float, start: float, end: float, *, logarithmic: bool = False) -> None:
@@ -58,12 +58,12 @@ class _Scale:
     def ticks(self) -> list[float]:
         """Round values inside of the scale."""
         if not self.logarithmic:
-            return _ticks(self.low, self.high)
+            return ticks(self.low, self.high)
         steps = [factor * 10.0**power for power in range(8) for factor in (1, 2, 5)]
         return [step for step in steps if self.low <= np.log10(step) <= self.high]
 
 
-def _x_axis(scale: _Scale, bottom: float) -> list[str]:
+def x_axis(scale: Scale, bottom: float) -> list[str]:
     return [
         f'<line class="grid" x1="{scale(t):.1f}" x2="{scale(t):.1f}" y1="{TOP}" y2="{bottom:.1f}"/>'
         f'<text class="tick" text-anchor="middle" x="{scale(t):.1f}" y="{bottom + 14:.1f}">{t:g}</text>'
@@ -79,8 +79,8 @@ def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
         return ""
     height = TOP + 26 * len(models) + BOTTOM + 20
     bottom = height - BOTTOM - 20
-    scale = _Scale(min(i.low for i in found), max(i.high for i in found), LEFT, WIDTH - RIGHT)
-    parts = _x_axis(scale, bottom)
+    scale = Scale(min(i.low for i in found), max(i.high for i in found), LEFT, WIDTH - RIGHT)
+    parts = x_axis(scale, bottom)
     for line, model in enumerate(models):
         y = TOP + 26 * line + 14
         label = model if len(model) <= LABEL else model[: LABEL - 1] + "…"
@@ -99,7 +99,7 @@ def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
     series = [(i, column_name(column)) for i, column in enumerate(board.columns)]
     signs, more = legend("condition", series, left=LEFT, right=WIDTH - RIGHT, y=height - 6)
     parts.append(signs)
-    return _svg(height - 17 + more, f"{metric}: mean and 95 % interval by model", parts)
+    return svg(height - 17 + more, f"{metric}: mean and 95 % interval by model", parts)
 
 
 def length_plot(board: Board, column: Column, metric: str) -> str:
@@ -129,9 +129,9 @@ def length_plot(board: Board, column: Column, metric: str) -> str:
     xs, ys = ([p[side] for _, _, points in lines for p in points] for side in (0, 1))
     logarithmic = max(xs) > WIDE * max(min(xs), 1.0)
     bottom = height - BOTTOM - 20
-    x = _Scale(min(xs), max(xs), 60, WIDTH - RIGHT, logarithmic=logarithmic)
-    y = _Scale(min(ys), max(ys), bottom, TOP)
-    parts = _x_axis(x, bottom)
+    x = Scale(min(xs), max(xs), 60, WIDTH - RIGHT, logarithmic=logarithmic)
+    y = Scale(min(ys), max(ys), bottom, TOP)
+    parts = x_axis(x, bottom)
     parts += [
         f'<line class="grid" x1="60" x2="{WIDTH - RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
         f'<text class="tick" text-anchor="end" x="54" y="{y(t) + 4:.1f}">{t:g}</text>'
@@ -146,7 +146,7 @@ def length_plot(board: Board, column: Column, metric: str) -> str:
         )
     signs, more = legend("model", [(i, name) for i, name, _ in lines], left=60, right=WIDTH - RIGHT, y=height - 4)
     scale = "characters, logarithmic" if logarithmic else "characters"
-    return _svg(height + more, f"{column.task}: {metric} against answer length ({scale})", [*parts, signs])
+    return svg(height + more, f"{column.task}: {metric} against answer length ({scale})", [*parts, signs])
 
 
 def reciprocal_rank_plot(column: Column, metric: str) -> str:
@@ -177,7 +177,7 @@ def reciprocal_rank_plot(column: Column, metric: str) -> str:
     series = [(i, f"rank {name}") for i, (_, name) in enumerate(RANK_CLASSES)]
     signs, more = legend("rank", series, left=LEFT, right=WIDTH - RIGHT, y=height - 8)
     parts.append(signs)
-    return _svg(height - 17 + more, f"{column.task}: rank of the first relevant item ({metric})", parts)
+    return svg(height - 17 + more, f"{column.task}: rank of the first relevant item ({metric})", parts)
 
 
 def reciprocal_rank_metric(board: Board) -> str | None:
