@@ -97,7 +97,7 @@ def test_a_readers_curves_have_their_analytic_area(runs: Path) -> None:
     shown = section[0]
     # (0, 1), (.5, 1), (1, 0) and (0, 1), (.5, 0), (1, 0): areas 3/4 and 1/4.
     for place, area in (("first", "0.7500"), ("last", "0.2500")):
-        assert f"<td>reader, cited {place}</td><td>{area} [{area}, {area}]</td><td>{DOCUMENTS}</td>" in shown
+        assert f"<td>cited {place}, reader</td><td>{area} [{area}, {area}]</td><td>{DOCUMENTS}</td>" in shown
     assert "cited middle" not in shown
     assert "rouge_l by share of distractors, 5 notes" in shown
 

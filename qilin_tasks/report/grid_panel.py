@@ -36,7 +36,8 @@ class Curve:
     @property
     def name(self) -> str:
         """What the legend says."""
-        return f"{self.model}, cited {self.place}" if self.place else self.model
+        # A long model's name is cut, so that what tells its curves apart comes first.
+        return f"cited {self.place}, {self.model}" if self.place else self.model
 
 
 def grid_panel(boards: Sequence[tuple[Board, Analysis]]) -> Panel | None:
