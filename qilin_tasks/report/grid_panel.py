@@ -10,8 +10,9 @@ import numpy as np
 
 from qilin_tasks.report.analysis import Analysis, range_of
 from qilin_tasks.report.collect import Board, Row, aligned, common_keys
+from qilin_tasks.report.marks import dash, legend, mark, style
 from qilin_tasks.report.panel import Panel, plain_table
-from qilin_tasks.report.plots import BOTTOM, COLOURS, RIGHT, TOP, WIDTH, Scale, legend, svg, ticks, x_axis
+from qilin_tasks.report.plots import BOTTOM, RIGHT, TOP, WIDTH, Scale, svg, x_axis
 from qilin_tasks.report.tables import number, spread
 from qilin_tasks.results.stats import Interval, mean_interval
 
@@ -104,8 +105,6 @@ def _area(line: Sequence[tuple[float, str, Row, Interval]], metric: str) -> Inte
 
 
 def _plot(lines: Sequence[Curve], metric: str) -> str:
-    rows = [lines[start : start + 3] for start in range(0, len(lines), 3)]
-    height = HEIGHT + 18 * len(rows)
     bottom = HEIGHT - BOTTOM
     intervals = [interval for line in lines for _, interval in line.points]
     ends = [end for i in intervals for end in (i.low, i.high, i.value) if np.isfinite(end)]
@@ -114,24 +113,23 @@ def _plot(lines: Sequence[Curve], metric: str) -> str:
     parts += [
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(t):.1f}" y2="{y(t):.1f}"/>'
         f'<text class="tick" text-anchor="end" x="{LEFT - 6}" y="{y(t) + 4:.1f}">{t:g}</text>'
-        for t in ticks(y.low, y.high)
+        for t in y.ticks()
     ]
     for place, line in enumerate(lines):
         # Side by side, so that intervals at one share can be told apart.
         shift = 5 * (place - (len(lines) - 1) / 2)
         path = " ".join(f"{x(share) + shift:.1f},{y(i.value):.1f}" for share, i in line.points)
-        marks = "".join(_mark(x(share) + shift, y, i, f"{line.name}, {share:g}") for share, i in line.points)
-        parts.append(f'<g class="s{place % COLOURS}"><polyline points="{path}"/>{marks}</g>')
-    for place, names in enumerate(rows):
-        shown = [line.name for line in names]
-        parts += legend(shown, y=HEIGHT + 6 + 18 * place, first=3 * place)
-    return svg(height, f"{metric} by share of distractors, {lines[0].notes} notes", parts)
+        points = "".join(_point(place, x(share) + shift, y, i, f"{line.name}, {share:g}") for share, i in line.points)
+        parts.append(f'<g class="{style("model", place)}"><polyline{dash(place)} points="{path}"/>{points}</g>')
+    named = [(place, line.name) for place, line in enumerate(lines)]
+    signs, more = legend("model", named, left=LEFT, right=WIDTH - RIGHT, y=HEIGHT + 6)
+    return svg(HEIGHT + more, f"{metric} by share of distractors, {lines[0].notes} notes", [*parts, signs])
 
 
-def _mark(at: float, y: Scale, interval: Interval, name: str) -> str:
+def _point(place: int, at: float, y: Scale, interval: Interval, name: str) -> str:
     said = escape(f"{name}: {number(interval.value)} [{number(interval.low)}, {number(interval.high)}]")
     bar = ""
     if np.isfinite(interval.low):
         ends = f'y1="{y(interval.low):.1f}" y2="{y(interval.high):.1f}"'
         bar = f'<line class="bar" x1="{at:.1f}" x2="{at:.1f}" {ends}/>'
-    return f'<g><title>{said}</title>{bar}<circle cx="{at:.1f}" cy="{y(interval.value):.1f}" r="3.5"/></g>'
+    return f"<g><title>{said}</title>{bar}{mark(place, x=at, y=y(interval.value))}</g>"
