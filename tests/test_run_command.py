@@ -90,7 +90,8 @@ def test_a_config_file_is_the_users_word_too(parsed: Any, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("model", sorted(BACKENDS))
 def test_every_backend_of_the_table_gets_its_batch_size(parsed: Any, gpu: None, model: str) -> None:
-    args = parsed("--model", model, "--tasks", "a")
+    chat = ["--apply_chat_template"] if BACKENDS[model].chat else []
+    args = parsed("--model", model, "--tasks", "a", *chat)
     assert getattr(args, "batch_size", None) == BACKENDS[model].batch_size
 
 
@@ -262,6 +263,7 @@ OFF = ("--metadata", "bertscore=off")
         (("--tasks", "qilin_dqa_na", *OFF, "--model_args", "pretrained=/no/model"), "'/no/model' does not exist"),
         (("--tasks", "qilin_dqa_na", *OFF, "--model_args", "pretrained=./tests"), "no config.json"),
         (("--tasks", "qilin_dqa_na", "--config", "/no/such.yaml"), "--config /no/such.yaml"),
+        (("--model", "local-chat-completions", "--tasks", "qilin_dqa_na"), "add --apply_chat_template"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_one_line_before_a_model_is_loaded(
@@ -269,6 +271,33 @@ def test_what_is_wrong_is_one_line_before_a_model_is_loaded(
 ) -> None:
     line = refused(*arguments)
     assert line.startswith("error: ") and words in line
+
+
+def test_a_server_that_is_not_there_is_one_line(
+    harness: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The port was free a moment ago, and one attempt is enough."""
+    import socket
+
+    monkeypatch.setenv("QILIN_DATA", "sample")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{free.getsockname()[1]}/v1/chat/completions"
+    for concurrent in (1, 2):
+        model = f"model=m,base_url={address},max_retries=1,num_concurrent={concurrent}"
+        arguments = ["--model", "local-chat-completions", "--model_args", model, "--apply_chat_template"]
+        assert cli.main(["run", *arguments, "--tasks", "qilin_dqa_na", *OFF, "--limit", "1"]) == 1
+        said = capsys.readouterr().err
+        (line,) = [line for line in said.splitlines() if line.startswith("error: ")]
+        assert line.startswith("error: nobody answers at the model's address") and "base_url" in line
+
+
+def test_packages_that_an_extra_brings_are_looked_for_first(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None)
+    line = refused("--model", "local-completions", "--tasks", "qilin_dqa_na", *OFF)
+    assert line == (
+        "error: --model local-completions needs aiohttp, requests, tenacity: pip install 'qilin-tasks[api]'"
+    )
 
 
 def test_missing_data_is_one_line_before_a_model_is_loaded(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:

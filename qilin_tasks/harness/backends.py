@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from qilin_tasks.errors import DataError
+from qilin_tasks.errors import DataError, DependencyError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +69,13 @@ BACKENDS: dict[str, Backend] = {
 def missing_packages(name: str) -> list[str]:
     """The packages of a backend that can't be imported here."""
     return [package for package in BACKENDS[name].packages if importlib.util.find_spec(package) is None]
+
+
+def check_packages(name: object) -> None:
+    """Raises DependencyError where a backend that an extra of ours brings can't be imported."""
+    backend = BACKENDS.get(str(name))
+    if backend is not None and backend.extra and (missing := missing_packages(str(name))):
+        raise DependencyError(f"--model {name} needs {', '.join(missing)}: pip install 'qilin-tasks[{backend.extra}]'")
 
 
 def default_batch_size(name: str, *, device: str | None) -> str | None:

@@ -41,10 +41,20 @@ def run(arguments: Sequence[str]) -> int:
         except ValueError as error:
             raise SettingError(str(error)) from error
         _complete(args)
+        _check_chat(args)
         if args.command == "run":
             describe_machine_once()
         with _checks_first(args), _told_of_losses() as lost:
             cli.execute(args)
+    except OSError as error:
+        # Of requests, or of aiohttp where several requests are sent at a time.
+        if type(error).__name__ not in ("ConnectionError", "ClientConnectorError"):
+            raise
+        print(file=sys.stderr)  # Behind the harness's progress bar.
+        raise DependencyError(
+            f"nobody answers at the model's address ({error}): start the server, or correct base_url in --model_args, "
+            "as in base_url=http://127.0.0.1:8000/v1/chat/completions"
+        ) from error
     except (AttributeError, ImportError, TypeError) as error:
         # What a harness that has changed since fails with.
         note = find_harness().untested
@@ -132,6 +142,17 @@ def _complete(args: argparse.Namespace) -> None:
         )
 
 
+def _check_chat(args: argparse.Namespace) -> None:
+    """Refuses a prompt as plain text for a backend that takes conversations only: it would stop at the first one."""
+    if getattr(args, "command", None) != "run":
+        return
+    config = _config_file(args)
+    model = args.model or config.get("model") or backends.DEFAULT
+    chat = model in backends.BACKENDS and backends.BACKENDS[model].chat
+    if chat and not (getattr(args, "apply_chat_template", None) or config.get("apply_chat_template")):
+        raise SettingError(f"--model {model} takes conversations only: add --apply_chat_template")
+
+
 def _config_file(args: argparse.Namespace) -> Mapping[str, Any]:
     if not getattr(args, "config", None):
         return {}
@@ -157,6 +178,7 @@ def _checks_first(args: argparse.Namespace) -> Iterator[None]:
     theirs = EvaluatorConfig.process_tasks
 
     def process_tasks(self: Any, metadata: Any = None) -> Any:
+        backends.check_packages(self.model)
         backends.check_weights(self.model, self.model_args, where="--model_args")
         asked = self.tasks.split(",") if isinstance(self.tasks, str) else self.tasks
         names = [name.strip() for task in asked for name in task.split(",") if name.strip()]

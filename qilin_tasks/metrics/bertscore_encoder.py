@@ -11,7 +11,7 @@ from typing import Any
 
 from qilin_tasks.errors import DependencyError, SettingError
 
-_INSTALL = "pip install 'qilin-tasks[bertscore]', or set bertscore: off"
+_INSTALL = "pip install 'qilin-tasks[bertscore]', or --metadata bertscore=off"
 # Encoders that state no limit (relative positions) would take any length and any amount of memory.
 _DEFAULT_LIMIT = 512
 _WEIGHTS, _WEIGHTS_INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -63,7 +63,7 @@ def not_loadable(what: str, model: str, error: Exception) -> DependencyError:
     return DependencyError(
         f"BERTScore model {model!r}: its {what} can't be loaded ({reason}). Check the name, or the folder "
         f"(config.json, tokenizer files, {_WEIGHTS}); on a machine without access to the hub download it first "
-        f"(hf download {model}) or give the folder's path; or set bertscore: off"
+        f"(hf download {model}) or give the folder's path; or --metadata bertscore=off"
     )
 
 

@@ -70,7 +70,7 @@ def _nltk() -> Any:
         from nltk.translate import meteor_score
     except ImportError as error:
         raise DependencyError(
-            "METEOR needs nltk: pip install 'qilin-tasks[readers]', or the setting meteor: off"
+            "METEOR needs nltk: pip install 'qilin-tasks[readers]', or --metadata meteor=off"
         ) from error
     return meteor_score
 
