@@ -133,7 +133,7 @@ def test_the_dry_run_of_a_new_folder(tmp_path: Path, server: ChatServer, capsys:
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert "qilin_dqa_na: 5 documents, 5 requests, 0 answers reused" in shown
-    assert "lm_eval run --model local-chat-completions" in shown
+    assert "qilin-tasks run --model local-chat-completions" in shown
     assert "--limit 5" in shown
     assert not (tmp_path / "new").exists()
     assert sum(server.asked.values()) == asked

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
-from qilin_tasks.compare.secrets import blot, redact
+from qilin_tasks.compare.secrets import REFERENCE, blot, redact, references
 from qilin_tasks.compare.specs import ModelSpec
 from qilin_tasks.compare.state import Options, Pair, settings_of, system_parts
 from qilin_tasks.errors import DependencyError
-from qilin_tasks.harness.backends import BACKENDS, BASELINE
+from qilin_tasks.harness.backends import BACKENDS, BASELINE, default_batch_size
 from qilin_tasks.harness.length import load_model
+
+#: The seed of the harness's seeded backends where their arguments name none; its command line sets another.
+_SEED = 1234
 
 
 def harness_command(pair: Pair, options: Options) -> str:
-    """The harness's own command for one pair, to copy: without resume, with the keys left in the environment."""
+    """A shell's command that sends one pair's requests, to copy: without resume, keys as `${NAME}` of the environment.
+
+    `qilin-tasks run` is the harness's own command line with our tasks in its path.
+    """
     spec, settings = pair.model, settings_of(pair.model, options)
-    parts = [
-        "lm_eval",
-        "run",
-        "--model",
-        spec.backend,
-        "--model_args",
-        json.dumps(redact(spec.args), ensure_ascii=False),
-    ]
-    parts += ["--tasks", pair.task.name, "--batch_size", str(spec.batch_size), "--log_samples"]
+    backend = BACKENDS[spec.backend]
+    arguments = {**({"seed": _SEED} if backend.seeded else {}), **redact(spec.args)}
+    size: int | str = spec.batch_size
+    if size == "auto":
+        size = default_batch_size(spec.backend, device=spec.args.get("device")) or 1
+    parts = ["qilin-tasks", "run", "--model", spec.backend]
+    parts += ["--model_args", json.dumps(arguments, ensure_ascii=False)]
+    parts += ["--tasks", pair.task.name, "--batch_size", str(size), "--log_samples"]
     if _as_chat(spec):
         parts.append("--apply_chat_template")
-    for flag, value in (("--metadata", settings["metadata"]), ("--gen_kwargs", settings["generation"])):
+    # A comparison hands every task the settings of all; the command has one task, and refuses those of others.
+    known = pair.task.settings
+    metadata = {key: value for key, value in settings["metadata"].items() if known is None or key in known}
+    for flag, value in (("--metadata", metadata), ("--gen_kwargs", settings["generation"])):
         if value:
             parts += [flag, json.dumps(value, ensure_ascii=False)]
     for flag, number in (("--limit", options.limit), ("--num_fewshot", options.num_fewshot)):
@@ -41,7 +51,20 @@ def harness_command(pair: Pair, options: Options) -> str:
         parts += ["--system_instruction", spec.system_instruction]
     for path in options.include_path:
         parts += ["--include_path", path]
-    return blot(shlex.join([*parts, "--output_path", str(options.out / spec.name)]))
+    # Not into the comparison's folder: a report would take it for another run of the model.
+    parts += ["--output_path", str(options.out.with_name(f"{options.out.name}-lm_eval") / spec.name)]
+    variables = [f"{name}={_quoted(value)}" for name, value in redact(spec.environment).items()]
+    return blot(" ".join([*variables, *map(_quoted, parts)]))
+
+
+def _quoted(word: str) -> str:
+    """As shlex.quote, but the shell puts in what `${NAME}` refers to."""
+    if not references(word):
+        return shlex.quote(word)
+    parts = REFERENCE.split(word)
+    plain = [re.sub(r'(["\\\\$`])', r"\\\1", part) for part in parts[::2]]
+    names = [f"${{{name}}}" for name in parts[1::2]]
+    return '"' + "".join(text for two in itertools.zip_longest(plain, names, fillvalue="") for text in two) + '"'
 
 
 def _longest(spec: ModelSpec) -> float | None:

@@ -16,7 +16,7 @@ from typing import Any
 from qilin_tasks.errors import QilinTasksError
 from qilin_tasks.files import write_whole
 from qilin_tasks.harness.evaluate import sample_size, setup_logging
-from qilin_tasks.harness.task_manager import check_settings, task_manager
+from qilin_tasks.harness.task_manager import check_settings, settings_read, task_manager
 
 _WIDE = re.compile(r"[⺀-鿿가-힣豈-﫿＀-￯\u0e00-\u0e7f]")
 
@@ -34,7 +34,8 @@ def plan(job: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One entry a leaf task of job["tasks"]: name, n, requests, signature, metrics and token estimates."""
     manager = task_manager(job["tasks"], metadata=job["metadata"], include_path=job["include_path"])
     check_settings(job["tasks"], manager, job["metadata"], shots=None)
-    return [_planned(task, job=job) for task in manager.load(job["tasks"])["tasks"].values()]
+    tasks = manager.load(job["tasks"])["tasks"].values()
+    return [{**_planned(task, job=job), "settings": settings_read(task.config.task, manager)} for task in tasks]
 
 
 def _planned(task: Any, *, job: Mapping[str, Any]) -> dict[str, Any]:

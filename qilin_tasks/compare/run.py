@@ -101,7 +101,10 @@ def make_plan(options: Options, *, folder: Path) -> list[Planned]:
 
 def _planned(task: dict[str, Any]) -> Planned:
     known = {key: value for key, value in task.items() if key in Planned.__dataclass_fields__}
-    return Planned(**{**known, "metrics": tuple(task["metrics"])})
+    settings = task.get("settings")
+    return Planned(
+        **{**known, "metrics": tuple(task["metrics"]), "settings": None if settings is None else tuple(settings)}
+    )
 
 
 def run_pairs(

@@ -40,7 +40,10 @@ class Options:
 
 @dataclass(frozen=True)
 class Planned:
-    """A leaf task: how much it asks, and what its results will say of themselves."""
+    """A leaf task: how much it asks, and what its results will say of themselves.
+
+    `settings` are the names of those that it reads, None where any may be.
+    """
 
     name: str
     n: int
@@ -50,6 +53,7 @@ class Planned:
     prompt_tokens: int
     answer_tokens: int
     most_answer_tokens: int
+    settings: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)

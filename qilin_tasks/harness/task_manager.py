@@ -122,6 +122,12 @@ def check_settings(names: Sequence[str], manager: TaskManager, given: Mapping[st
         )
 
 
+def settings_read(name: str, manager: TaskManager) -> list[str] | None:
+    """The names of the settings that a task of ours reads; None for another's, which may read anything."""
+    recipe = own_recipe(name, manager)
+    return sorted({*recipe, *setting_names(recipe["family"])}) if "family" in recipe else None
+
+
 def own_metrics_of(name: str, include_path: Sequence[str]) -> dict[str, OwnMetric]:
     """The functions among the metrics of a task's YAML, found in our folders and `include_path`."""
     entry = _index(task_manager([name], metadata={}, include_path=include_path))[name]
