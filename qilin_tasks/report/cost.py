@@ -126,10 +126,11 @@ def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
     unit = (rows[0].cost.currency or "money") if money else "tokens"
     title = f"{metric} against cost ({unit}), {column_name(column)}"
     parts = [
-        f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>',
-        f'<text x="{LEFT}" y="{HEIGHT - 12}">0</text>',
-        f'<text x="{WIDTH - RIGHT}" y="{HEIGHT - 12}" text-anchor="end">{most:,.4g} {escape(unit)}</text>',
-        f'<text x="4" y="{TOP + 8}">{number(high)}</text><text x="4" y="{HEIGHT - BOTTOM}">{number(low)}</text>',
+        f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>',
+        f'<text class="tick" x="{LEFT}" y="{HEIGHT - 16}">0</text>',
+        f'<text class="tick" x="{WIDTH - RIGHT}" y="{HEIGHT - 16}" text-anchor="end">{most:,.4g} {escape(unit)}</text>',
+        f'<text class="tick" x="4" y="{TOP + 8}">{number(high)}</text>',
+        f'<text class="tick" x="4" y="{HEIGHT - BOTTOM}">{number(low)}</text>',
     ]
     steps = sorted((row for row in rows if row.best), key=lambda row: (row.weight or 0.0, row.quality))
     if steps:
@@ -139,9 +140,10 @@ def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
     for row in rows:
         star = " ★" if row.best else ""
         look = board.models.index(row.model)
+        # The frontier reaches a point from below and leaves it to the right: above it the label is free of it.
         parts.append(
             f'<g class="{style("model", look)}">{mark(look, x=x(row), y=y(row))}</g>'
-            f'<text x="{x(row) + 8:.1f}" y="{y(row) + 4:.1f}">{escape(row.model + star)}</text>'
+            f'<text x="{x(row) + 4:.1f}" y="{y(row) + (-8 if row.best else 16):.1f}">{escape(row.model + star)}</text>'
         )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'
