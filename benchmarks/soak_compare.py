@@ -28,6 +28,7 @@ from support.comparing import arguments, start
 from support.openai_server import ChatServer, chat_server
 
 from qilin_tasks.harness.response_store import request_key
+from qilin_tasks.results.cost import cost_of
 from qilin_tasks.results.reader import find_results, iter_samples
 
 CONCURRENT = 2
@@ -63,11 +64,21 @@ def stored(out: Path) -> Counter[tuple[str, str]]:
         connection = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=30)
         # Killed before the table was made: nothing is stored.
         with contextlib.suppress(sqlite3.OperationalError):
-            found.update(
-                (path.parts[-3], row[0].partition("#")[0]) for row in connection.execute("SELECT key FROM responses")
-            )
+            # Beside the answers stand their tokens, and the time of each run.
+            rows = connection.execute("SELECT key FROM responses WHERE key NOT LIKE '%:%'")
+            found.update((path.parts[-3], key.partition("#")[0]) for (key,) in rows)
         connection.close()
     return found
+
+
+def tokens(out: Path) -> dict[str, tuple[int, int, int | None, int]]:
+    """What each result's answers took, as the server counted: prompt, generated, reasoning, and of how many answers."""
+    costs = {f"{result.model} {result.task}": cost_of(result) for result in find_results([out])}
+    return {
+        name: (cost.prompt, cost.generated, cost.reasoning, cost.counted)
+        for name, cost in costs.items()
+        if cost is not None
+    }
 
 
 def key_of(payload: dict[str, Any]) -> str:
@@ -95,14 +106,14 @@ def _whole(command: list[str]) -> int:
 def soak(folder: Path, *, kills: int, models: int, tasks: str, delay: float, seed: int) -> dict[str, Any]:
     """Run to the end once in peace and once with kills and faults; what was seen."""
     rng = random.Random(seed)
-    with chat_server() as quiet:
+    with chat_server(counts=True) as quiet:
         if _whole(arguments(folder / "whole", *models_of(quiet, models), tasks=tasks)) != 0:
             raise SystemExit("the uninterrupted run failed")
         requests = Counter(_keys(quiet.payloads))
     erring = random.Random(seed + 1)
     errs = [erring.choice(FAULTS) if erring.random() < 0.1 else None for _ in range(100_000)]
     out = folder / "killed"
-    with chat_server(delay=delay, fault=lambda number: errs[number % len(errs)]) as server:
+    with chat_server(counts=True, delay=delay, fault=lambda number: errs[number % len(errs)]) as server:
         command = arguments(out, *models_of(server, models), tasks=tasks)
         done = while_asking = 0
         twice: list[tuple[str, str]] = []
@@ -141,13 +152,15 @@ def soak(folder: Path, *, kills: int, models: int, tasks: str, delay: float, see
         "stored_and_asked_again": len(twice),
         "finished": code == 0,
         "keys_agree": stored(out) == requests and set(asked) == set(requests),
+        "tokens_equal": code == 0 and tokens(out) == tokens(folder / "whole"),
         "values_equal": code == 0 and outcome(out) == outcome(folder / "whole"),
     }
 
 
 def passed(seen: dict[str, Any]) -> bool:
-    """Whether nothing was lost, paid twice or scored although it was an error."""
-    return bool(seen["values_equal"] and seen["keys_agree"] and not seen["stored_and_asked_again"])
+    """Whether nothing was lost, paid twice, counted twice or scored although it was an error."""
+    kept = seen["values_equal"] and seen["keys_agree"] and seen["tokens_equal"]
+    return bool(kept and not seen["stored_and_asked_again"])
 
 
 def _kill_a_worker(process: subprocess.Popen[bytes]) -> None:
