@@ -23,6 +23,7 @@ from qilin_tasks.commands import report as command
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
+from qilin_tasks.report.beside import write_beside
 from qilin_tasks.report.collect import Board, boards_of, shown_document
 from qilin_tasks.report.latex import escape_latex
 from qilin_tasks.report.markdown import markdown
@@ -188,7 +189,7 @@ def test_the_page_asks_nothing_of_the_network_and_holds_no_markup_of_a_model(out
 
 
 def test_the_packed_texts_come_back(boards: list[Board]) -> None:
-    packed = packing.pack(boards, budget=10**8, title="t")
+    packed = packing.pack(boards, budget=10**8, title="t", one_file=False)
     core = json.loads(gzip.decompress(b64decode(packed.core)))
     column = core["boards"][0]["columns"][0]
     strong = [row["model"] for row in column["rows"]].index("strong")
@@ -203,12 +204,32 @@ def test_the_packed_texts_come_back(boards: list[Board]) -> None:
 
 
 def test_texts_are_shortened_to_the_budget(boards: list[Board]) -> None:
-    whole = packing.pack(boards, budget=10**8, title="t")
-    budget = (whole.size + packing.pack(boards, budget=0, title="t").size) // 2
-    tight = packing.pack(boards, budget=budget, title="t")
+    whole = packing.pack(boards, budget=10**8, title="t", one_file=True)
+    budget = (whole.size + packing.pack(boards, budget=0, title="t", one_file=True).size) // 2
+    tight = packing.pack(boards, budget=budget, title="t", one_file=True)
     assert tight.size <= budget
     assert tight.level < whole.level
     assert tight.core == whole.core
+
+
+def test_texts_without_room_lie_beside_the_page(boards: list[Board], tmp_path: Path) -> None:
+    whole = packing.pack(boards, budget=10**8, title="t", one_file=False)
+    assert not whole.beside
+    packed = packing.pack(boards, budget=0, title="t", one_file=False)
+    assert packed.level == whole.level
+    assert packed.blocks | packed.beside == whole.blocks
+    assert {name[0] for name in packed.beside} == {"t"}
+    assert {name[0] for name in packed.blocks} == {"c"}
+    (tmp_path / "texts").mkdir()
+    for name in ("t9.9.9.html", "the owner's.html"):
+        (tmp_path / "texts" / name).write_text("x", encoding="utf-8")
+    paths = write_beside(tmp_path, packed.beside)
+    assert {p.name for p in (tmp_path / "texts").iterdir()} == {"the owner's.html", *(p.name for p in paths)}
+    # What was stored is the block alone, behind a policy that knows one script.
+    text = paths[0].read_text(encoding="utf-8")
+    assert text.count("<script>") == 1 and "default-src 'none'" in html.unescape(text)
+    write_beside(tmp_path / "none", {})
+    assert not (tmp_path / "none").exists()
 
 
 def test_plots_are_xml_with_every_name_escaped(dqa: tuple[Board, Analysis], boards: list[Board]) -> None:

@@ -20,6 +20,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--judged", type=Path, nargs="+", default=[], metavar="FILE", help="judgement-*.json of `qilin-tasks judge`"
     )
+    parser.add_argument(
+        "--one-file", action="store_true", help="shorten the texts until the page holds them all (about 25 MB)"
+    )
     parser.set_defaults(run=run)
 
 
@@ -36,6 +39,7 @@ def run(args: argparse.Namespace) -> int:
         title=args.title,
         resamples=args.resamples,
         seed=args.seed,
+        one_file=args.one_file,
         prices=args.prices,
         validity=args.validity,
         judged=args.judged,

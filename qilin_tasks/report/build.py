@@ -9,6 +9,7 @@ from pathlib import Path
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
 from qilin_tasks.report.analysis import analyse
+from qilin_tasks.report.beside import write_beside
 from qilin_tasks.report.collect import boards_of
 from qilin_tasks.report.grid_panel import grid_panel
 from qilin_tasks.report.judge_panel import judge_panel
@@ -44,11 +45,13 @@ def build(
     prices: Path | None = None,
     validity: Path | None = None,
     judged: Sequence[Path] = (),
+    one_file: bool = False,
 ) -> Built:
     """Write the whole report; damaged results are left out and named. Raises DataError where none is whole.
 
     `prices` is a YAML file whose prices go over those that the results note; `validity` and `judged` are stored JSON of
-    `qilin-tasks validate --json` and `judge`, shown as panels.
+    `qilin-tasks validate --json` and `judge`, shown as panels. With `one_file`
+    texts are shortened until the page holds them all; else those for which it has no room lie beside it.
     """
     stored = [validity_panel(validity)] if validity is not None else []
     stored += [judge_panel(path, name=f"judge{i or ''}") for i, path in enumerate(judged)]
@@ -63,7 +66,7 @@ def build(
     say("statistics")
     analysed = [(board, analyse(board, resamples=resamples, seed=seed)) for board in boards]
     say("packing the samples")
-    packed = pack(boards, budget=BUDGET, title=title)
+    packed = pack(boards, budget=BUDGET, title=title, one_file=one_file)
     say("writing")
     grid = grid_panel(analysed)
     panels = [*([grid] if grid is not None else []), *stored]
@@ -74,6 +77,7 @@ def build(
         "pairs.csv": pairs_csv(analysed),
         "index.html": "".join(page(analysed, packed, resamples=resamples, seed=seed, title=title, panels=panels)),
     }
+    write_beside(out, packed.beside)
     for name, text in texts.items():
         write_whole(out / name, text)
     said = faults + [f"{board.name}: {text}" for board, analysis in analysed for text in warnings(board, analysis)]

@@ -1,7 +1,7 @@
 """What the page's sample browser reads: names, scores as columns of integers, texts in blocks, unpacked when opened.
 
 Everything is gzip in base64, inside elements that no browser runs. Answers of all models to one document stand next to
-each other, where gzip finds what they share. Texts are shortened until the page stays within its size.
+each other, where gzip finds what they share. Texts for which the page has no room lie beside it, or are shortened.
 """
 
 from __future__ import annotations
@@ -30,20 +30,27 @@ _SAMPLED_BLOCKS = 3
 
 @dataclass(frozen=True)
 class Packed:
-    """`core` and `blocks` by element id, as base64 text; `level` is what the texts were shortened to."""
+    """All as base64 text: `core` and `blocks` by element id are in the page, `beside` are files by name.
+
+    `level` is what the texts were shortened to.
+    """
 
     core: str
     blocks: dict[str, str]
+    beside: dict[str, str]
     level: tuple[int, int]
 
     @property
     def size(self) -> int:
-        """Characters of all of it."""
+        """Characters of what is in the page."""
         return len(self.core) + sum(map(len, self.blocks.values()))
 
 
-def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
-    """Pack all boards into at most `budget` characters of base64."""
+def pack(boards: Sequence[Board], *, budget: int, title: str, one_file: bool) -> Packed:
+    """Pack all boards into about `budget` characters of base64.
+
+    Where the texts don't fit they go beside the page; with `one_file` they are shortened until they fit.
+    """
     columns = [(f"{b}.{c}", column) for b, board in enumerate(boards) for c, column in enumerate(board.columns)]
     core = _squeeze(
         {"title": title, "unit": UNIT, "block": BLOCK, "boards": [_core(b, i) for i, b in enumerate(boards)]}
@@ -54,18 +61,25 @@ def pack(boards: Sequence[Board], *, budget: int, title: str) -> Packed:
         for c, column in enumerate(board.columns)
     }
     room = budget - len(core) - sum(map(len, lists.values()))
-    level = next((level for level in LEVELS if _estimate(columns, level) < room), LEVELS[-1])
+    level = LEVELS[0]
+    if one_file:
+        level = next((level for level in LEVELS if _estimate(columns, level) < room), LEVELS[-1])
     while True:
-        blocks = {
-            f"t{name}.{start // BLOCK}": _squeeze(_texts(column, keys[start : start + BLOCK], level))
-            for name, column in columns
-            for keys in [list(column.documents)]
-            for start in range(0, len(keys), BLOCK)
-        }
-        packed = Packed(core, lists | blocks, level)
-        if packed.size <= budget or level == LEVELS[-1]:
-            return packed
+        blocks = _blocks(columns, level)
+        if sum(map(len, blocks.values())) <= room or (one_file and level == LEVELS[-1]):
+            return Packed(core, lists | blocks, {}, level)
+        if not one_file:
+            return Packed(core, lists, blocks, level)
         level = LEVELS[LEVELS.index(level) + 1]
+
+
+def _blocks(columns: Sequence[tuple[str, Column]], level: tuple[int, int]) -> dict[str, str]:
+    return {
+        f"t{name}.{start // BLOCK}": _squeeze(_texts(column, keys[start : start + BLOCK], level))
+        for name, column in columns
+        for keys in [list(column.documents)]
+        for start in range(0, len(keys), BLOCK)
+    }
 
 
 def _squeeze(value: Any) -> str:

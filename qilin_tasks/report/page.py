@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -14,6 +12,7 @@ from qilin_tasks.report.matrix_page import matrix_section
 from qilin_tasks.report.packing import Packed
 from qilin_tasks.report.panel import Panel
 from qilin_tasks.report.plots import plots_of
+from qilin_tasks.report.policy import sha256_source
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
 from qilin_tasks.report.standings_page import standings_section
 from qilin_tasks.report.tables import method, published_notes, signatures, warnings
@@ -21,6 +20,9 @@ from qilin_tasks.report.tables_page import lifts_table, metric_table, pairs_tabl
 
 #: Files of the report that the page links to.
 BESIDE = ("report.md", "report.tex", "results.csv", "pairs.csv")
+
+#: Only with texts beside the page: a plain folder's pages count as of no origin.
+FRAMES = "; frame-src 'self' file:"
 
 
 def page(
@@ -36,8 +38,8 @@ def page(
     script, style = samples_script(), asset("page.css")
     # Only this very script runs: what a model wrote could not, even if it got into the page as markup.
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src '{sha256_source(script)}'; style-src '{sha256_source(style)}'; img-src data:; "
+        f"base-uri 'none'; form-action 'none'{FRAMES if packed.beside else ''}"
     )
     yield (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -65,10 +67,6 @@ def page(
     for name, text in packed.blocks.items():
         yield f'<script type="text/plain" id="{escape(name)}">{text}</script>'
     yield f"<script>{script}</script></body></html>\n"
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _board(board: Board, analysis: Analysis, name: str, panels: Sequence[Panel]) -> Iterator[str]:

@@ -24,14 +24,15 @@ def samples_script() -> str:
 def samples_section(packed: Packed) -> str:
     """The samples' controls, the document that is looked at, the list."""
     passage, output = packed.level
+    where = " The texts lie in the folder texts beside this page." if packed.beside else ""
     selects = (
         ("task", "task"), ("model A", "a"), ("model B", "b"), ("metric", "metric"), ("show", "only"),
     )  # fmt: skip
     return (
         '<section id="browser"><h2>Samples</h2>'
         f'<p class="soft">Texts are shown up to {output:,} characters of an output and {passage:,} of a passage; the '
-        "samples files hold them whole. In an opened document: j or → next, k or ← previous, Esc closes. The address "
-        "holds the view: it can be sent.</p>"
+        f"samples files hold them whole.{where} In an opened document: j or → next, k or ← previous, Esc closes. "
+        "The address holds the view: it can be sent.</p>"
         f'<div class="controls">{"".join(_select(*one) for one in selects)}'
         '<label>… than<input id="by" type="number" min="0" step="any"></label>'
         '<label>search (words, or a key)<input id="filter" type="search"></label>'

@@ -9,7 +9,7 @@ const pick = async () => {
 };
 const part = (id) => {
   if (!loaded.has(id)) loaded.set(id, unpack(id));
-  return loaded.get(id);
+  return loaded.get(id).catch((error) => { loaded.delete(id); throw error; });
 };
 const blockOf = (number) => part(`t${state.column.id}.${number}`).then((block) => block.texts);
 const texts = async (index) => (await blockOf(Math.floor(index / state.core.block)))[index % state.core.block];

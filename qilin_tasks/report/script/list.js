@@ -81,7 +81,8 @@ const change = async (changes) => {
   settle();
   state.page = 0;
   if (isDeep()) {
-    const hits = await deepSearch((text) => { $("count").textContent = text; });
+    const say = (text) => { $("count").textContent = text; };
+    const hits = await deepSearch(say).catch((error) => say(`The texts can't be searched: ${error.message}`));
     if (hits === undefined) return;
     state.hits = hits;
   } else {

@@ -77,8 +77,16 @@ const showSample = async () => {
     $("sample").hidden = true;
     return;
   }
-  const [query, passages, reference, answers] = await texts(index);
+  let found;
+  try {
+    found = await texts(index);
+  } catch (error) {
+    $("shown").replaceChildren(make("p", `The texts can't be shown: ${error.message}`, "warning"));
+    $("sample").hidden = false;
+    return;
+  }
   if (index !== openIndex()) return;
+  const [query, passages, reference, answers] = found;
   const marks = markings(passages, reference, answers);
   const parts = [make("h3", `Document ${state.data.keys[index]} of ${state.column.task}`)];
   parts.push(make("h4", "Query"), ...folded(plain(query)), make("h4", "Reference"), ...folded(marks.reference));
