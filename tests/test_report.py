@@ -24,9 +24,11 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.beside import write_beside
+from qilin_tasks.report.build import build
 from qilin_tasks.report.collect import Board, boards_of, shown_document
 from qilin_tasks.report.latex import escape_latex
 from qilin_tasks.report.markdown import markdown
+from qilin_tasks.report.owners import owned
 from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, escaped, published_notes, table, warnings
 from qilin_tasks.results import stats
@@ -303,6 +305,34 @@ def test_bad_input(tmp_path: Path, runs: Path, capsys: pytest.CaptureFixture[str
         results.write_text("{")
     with pytest.raises(DataError):
         cut.run(cut)
+
+
+def test_merged_folders_name_the_owner_of_each_row(tmp_path: Path) -> None:
+    docs = [{"doc_key": key, "reference": "a"} for key in range(20)]
+    for owner, model, base in (("ann", "m", 0.1), ("bob", "m", 0.5), ("bob", "only <b>", 0.2)):
+        write_run(
+            tmp_path / owner / "runs" / model,
+            model=model,
+            task="qilin_dqa_na",
+            docs=docs,
+            responses=["x"] * 20,
+            scores=[{"rouge_l": base + key / 100} for key in range(20)],
+            signature="dqa|ctx:na|data:x",
+        )
+    roots = [tmp_path / "ann", tmp_path / "bob"]
+    build(roots, tmp_path / "out", title="t", resamples=100, seed=1)
+    with (tmp_path / "out" / "results.csv").open(encoding="utf-8") as lines:
+        rows = {row["system"]: row["owner"] for row in csv.DictReader(lines) if row["kind"] == "model"}
+    assert sorted(rows.values()) == ["ann", "bob", "bob"]
+    assert rows["only <b>"] == "bob"
+    text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert 'only &lt;b&gt; <small class="owner">from bob</small>' in text
+    assert "from ann" in (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    # One folder has one owner, who needs no name; folders of one name go by their paths.
+    build([tmp_path], tmp_path / "one", title="t", resamples=100, seed=1)
+    assert 'class="owner"' not in (tmp_path / "one" / "index.html").read_text(encoding="utf-8")
+    same = [tmp_path / "ann" / "runs", tmp_path / "bob" / "runs"]
+    assert {result.owner for result in owned(find_results(same), same)} == {str(root) for root in same}
 
 
 def test_few_documents_and_no_direction(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from qilin_tasks.report.grid_panel import grid_panel
 from qilin_tasks.report.judge_panel import judge_panel
 from qilin_tasks.report.latex import latex
 from qilin_tasks.report.markdown import markdown
+from qilin_tasks.report.owners import owned
 from qilin_tasks.report.packing import pack
 from qilin_tasks.report.page import page
 from qilin_tasks.report.tables import pairs_csv, results_csv, warnings
@@ -59,6 +60,7 @@ def build(
     results = find_results(runs, faults=faults)
     if prices is not None:
         results = priced(results, prices)
+    results = owned(results, runs)
     say(f"reading the samples of {len(results)} results")
     boards = boards_of(results, faults=faults)
     if not boards:

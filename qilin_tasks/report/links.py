@@ -1,4 +1,4 @@
-"""Links into the page's samples: a view is its fragment, so that a cell is a plain link and a view can be sent."""
+"""What names and numbers carry on the page: whose they are, and links into the samples, whose view is the fragment."""
 
 from __future__ import annotations
 
@@ -18,3 +18,8 @@ def samples_link(
     )
     fragment = urlencode({name: value for name, value in view.items() if value})
     return f'<a class="samples" href="#{escape(fragment)}">{text}</a>'
+
+
+def owner_mark(owner: str) -> str:
+    """Whose a row is, behind its name; nothing where the report is of one folder."""
+    return f' <small class="owner">from {escape(owner)}</small>' if owner else ""

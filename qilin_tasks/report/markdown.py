@@ -58,6 +58,7 @@ def _markdown_standings(board: Board, analysis: Analysis) -> list[str]:
     lines += [f"| system | rank | {escaped(metric)}, {escaped(column_name(first))} |", "|---|---|---:|"]
     for row in standings(board, analysis, first, metric):
         mark = "" if row.kind == MODEL else f" ({row.kind})"
+        mark += f", from {escaped(row.cell.owner)}" if row.cell.owner else ""
         lines.append(f"| {escaped(row.name)}{mark} | {row.ranks} | {_markdown_cell(row.cell)} |")
     return [*lines, ""]
 
@@ -73,6 +74,7 @@ def _markdown_table(board: Board, analysis: Analysis, metric: str) -> list[str]:
     lines.append("|---|" + "---:|" * len(names))
     for row in table(board, analysis, metric):
         mark = "" if row.kind == MODEL else f" ({row.kind})"
+        mark += f", from {escaped(row.owner)}" if row.owner else ""
         lines.append(f"| {escaped(row.name)}{mark} | " + " | ".join(map(_markdown_cell, row.cells)) + " |")
     return [*lines, ""]
 

@@ -7,7 +7,7 @@ from html import escape
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
-from qilin_tasks.report.links import samples_link
+from qilin_tasks.report.links import owner_mark, samples_link
 from qilin_tasks.report.standings import Standing, chosen, sentence, standings
 from qilin_tasks.report.tables import MODEL, column_name, number
 
@@ -57,7 +57,7 @@ def _row(row: Standing, column: Column, metric: str, *, low: float, high: float)
     if interval:
         value = samples_link(value, task=column.task, a=row.name, metric=metric)
     return (
-        f'<tr{attribute}><td>{escape(row.name)}</td><td class="text">{row.ranks}</td>'
+        f'<tr{attribute}><td>{escape(row.name)}{owner_mark(row.cell.owner)}</td><td class="text">{row.ranks}</td>'
         f'<td class="text">{value}{dagger}{limits}</td>'
         f'<td class="text">{_bar(row, low=low, high=high)}</td></tr>'
     )

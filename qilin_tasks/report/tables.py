@@ -29,6 +29,7 @@ class Cell:
     letters: str
     signature: str
     problem: str
+    owner: str = ""
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class TableRow:
     name: str
     kind: str
     cells: list[Cell | None]
+
+    @property
+    def owner(self) -> str:
+        """The folders of a merged report that the row is from; "" for one folder."""
+        return ", ".join(dict.fromkeys(cell.owner for cell in self.cells if cell is not None and cell.owner))
 
 
 def escaped(text: str) -> str:
@@ -120,7 +126,8 @@ def table(board: Board, analysis: Analysis, metric: str) -> list[TableRow]:
                 cells.append(None)
                 continue
             letters = analysis.groups.get((column.task, metric), {}).get(model, "")
-            cells.append(Cell(interval.value, interval, letters, row.result.signature or "none", row.problem))
+            signature = row.result.signature or "none"
+            cells.append(Cell(interval.value, interval, letters, signature, row.problem, row.result.owner))
         if any(cell is not None for cell in cells):
             rows.append(TableRow(model, BASELINE if model in board.baselines else MODEL, cells))
     return rows + published_rows(board, metric)
@@ -177,7 +184,7 @@ def signatures(board: Board) -> dict[str, list[str]]:
 
 RESULT_FIELDS = (
     "board", "task", "condition", "system", "kind", "metric", "higher_is_better", "n", "clusters", "mean", "se", "low",
-    "high", "letters", "compared", "signature",
+    "high", "letters", "compared", "signature", "owner",
 )  # fmt: skip
 PAIR_FIELDS = (
     "board", "kind", "condition", "metric", "first", "second", "difference", "se", "low", "high", "p", "p_holm",
@@ -201,7 +208,7 @@ def _result_lines(board: Board, analysis: Analysis) -> Iterator[list[object]]:
                 yield [
                     board.name, column.task, column.condition, row.name, row.kind, metric,
                     board.higher_is_better[metric], *numbers, cell.letters,
-                    row.kind != PUBLISHED and not cell.problem, cell.signature,
+                    row.kind != PUBLISHED and not cell.problem, cell.signature, cell.owner,
                 ]  # fmt: skip
 
 

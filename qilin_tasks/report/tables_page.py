@@ -7,7 +7,7 @@ from html import escape
 
 from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board, Column
-from qilin_tasks.report.links import samples_link
+from qilin_tasks.report.links import owner_mark, samples_link
 from qilin_tasks.report.tables import (
     MODEL,
     Cell,
@@ -29,7 +29,7 @@ def metric_table(board: Board, analysis: Analysis, metric: str) -> str:
     for row in table(board, analysis, metric):
         kind = "" if row.kind == MODEL else f' class="{row.kind}"'
         cells = (_cell(cell, row, column, metric) for cell, column in zip(row.cells, board.columns, strict=True))
-        rows.append(f"<tr{kind}><td>{escape(row.name)}</td>{''.join(cells)}</tr>")
+        rows.append(f"<tr{kind}><td>{escape(row.name)}{owner_mark(row.owner)}</td>{''.join(cells)}</tr>")
     heads = ["system", *(column_name(column) for column in board.columns)]
     return f'<h3>{escape(metric)} <span class="soft">{better}</span></h3>' + _table(heads, rows)
 

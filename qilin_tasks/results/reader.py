@@ -30,6 +30,7 @@ class TaskResult:
 
     `task` is the task's own name; in files of lm-eval 0.5 it stands as `entry`, behind the group's (`group::task`).
     `compare` is what a comparison noted: settings, identity, cost, the prices.
+    `owner` is the folder of a merged report that it is from; "" elsewhere.
     """
 
     model: str
@@ -49,6 +50,7 @@ class TaskResult:
     model_args: Any
     generation: Mapping[str, Any] = field(default_factory=dict)
     compare: Mapping[str, Any] = field(default_factory=dict)
+    owner: str = ""
 
     @property
     def is_baseline(self) -> bool:
