@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import signal
+import subprocess
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -119,6 +123,7 @@ def labelled(path: Path, *, every: int) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_a_judge_without_error_gives_the_truth_and_is_asked_once(
     served: Any, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -141,6 +146,7 @@ def test_a_judge_without_error_gives_the_truth_and_is_asked_once(
     assert "nuggets:" in found["signature"] and "prompts:en@" in found["signature"]
 
 
+@pytest.mark.slow
 def test_labels_correct_a_judge_of_known_error(served: Any, runs: Path, tmp_path: Path) -> None:
     labels = labelled(tmp_path / "labels.jsonl", every=3)
     assert judge(served(too_kind), runs, tmp_path / "out", "--labels", str(labels)) == 0
@@ -154,6 +160,7 @@ def test_labels_correct_a_judge_of_known_error(served: Any, runs: Path, tmp_path
     assert abs(corrected["value"] - truth) < abs(judged["value"] - truth) / 2
 
 
+@pytest.mark.slow
 def test_a_judge_by_chance_is_called_bad(
     served: Any, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +170,7 @@ def test_a_judge_by_chance_is_called_bad(
     assert {"controls", "people_kappa"} <= set(made(tmp_path / "out")["bad"])
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_counted_and_never_a_score(served: Any, runs: Path, tmp_path: Path) -> None:
     def silent(model: str, prompt: str) -> str:
         return honest(model, prompt) if "Split the reference" in prompt else "I would rather not say."
@@ -215,6 +223,51 @@ def test_a_server_out_of_order_stops_and_the_same_command_goes_on(
     assert made(tmp_path)["bad"] == []
 
 
+@pytest.mark.slow
+def test_a_killed_judge_goes_on_without_asking_what_is_stored(served: Any, runs: Path, tmp_path: Path) -> None:
+    running: list[subprocess.Popen[bytes]] = []
+    asked_before_the_end = 60
+
+    def deadly(model: str, prompt: str) -> str:
+        if running and len(server.payloads) == asked_before_the_end:
+            running[0].send_signal(signal.SIGKILL)
+            running.clear()
+        return honest(model, prompt)
+
+    server = served(deadly)
+    out = tmp_path / "out"
+    spec = f"local-chat-completions:judge,base_url={server.url},num_concurrent=1"
+    command = ["judge", str(runs), "--judge", spec, "--out", str(out), "--prompts", "en", "--limit", "20"]
+    process = subprocess.Popen([sys.executable, "-m", "qilin_tasks.cli", *command], stdout=-3, stderr=-3)
+    running.append(process)
+    assert process.wait() == -signal.SIGKILL
+    first = Counter(server.asked)
+    assert sum(first.values()) == asked_before_the_end and not (out / "judgement-nuggets.json").exists()
+    # The one request whose answer never arrived.
+    assert main(command) == 0
+    assert sum(count - 1 for count in server.asked.values()) == 1
+    undisturbed = tmp_path / "undisturbed"
+    assert main([str(undisturbed) if part == str(out) else part for part in command]) == 0
+    assert made(out) == made(undisturbed)
+
+
+def test_a_judge_whose_answers_are_all_stored_is_not_loaded(
+    served: Any, runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = served(honest)
+    assert judge(server, runs, tmp_path, "--limit", "6", "--repeats", "2") == 0
+    found, asked = made(tmp_path), sum(server.asked.values())
+
+    def broken(*arguments: Any, **named: Any) -> Any:
+        raise RuntimeError("this model can't be loaded")
+
+    monkeypatch.setattr("qilin_tasks.harness.lone_prompts.load_model", broken)
+    assert judge(server, runs, tmp_path, "--limit", "6", "--repeats", "2") == 0
+    assert made(tmp_path) == found and sum(server.asked.values()) == asked
+    with pytest.raises(RuntimeError, match="can't be loaded"):
+        judge(server, runs, tmp_path, "--limit", "6", "--mode", "pairs")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -239,6 +292,7 @@ def test_a_baseline_is_no_judge(runs: Path, tmp_path: Path, capsys: pytest.Captu
     assert "choose a language model" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_real_model_that_is_a_bad_judge(
     runs: Path, tiny_llm: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -78,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _judge(args: argparse.Namespace, prompts: Prompts, labels: list[Label], answers: list[Answer]) -> int:
     from qilin_tasks.compare.secrets import resolve
-    from qilin_tasks.harness.lone_prompts import load_lone_prompts
+    from qilin_tasks.harness.lone_prompts import lone_prompts
     from qilin_tasks.harness.metadata import parse_settings
     from qilin_tasks.harness.response_store import ResponseStore
     from qilin_tasks.harness.store_repair import repair
@@ -94,7 +94,7 @@ def _judge(args: argparse.Namespace, prompts: Prompts, labels: list[Label], answ
         print(f"{path}: {done[0]} answers kept, the broken file is {done[1].name}", file=sys.stderr)
     os.environ.update({key: str(value) for key, value in resolve(spec.environment).items()})
     with ResponseStore(path, identity=identity) as store:
-        ask = load_lone_prompts(
+        ask = lone_prompts(
             spec.backend,
             resolve(spec.args),
             store=store,
