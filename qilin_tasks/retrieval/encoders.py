@@ -87,7 +87,7 @@ def devices(chosen: str = "auto") -> list[str]:
     return [f"cuda:{number}" for number in range(count)] or ["cpu"]
 
 
-def _failed(model: str, error: Exception) -> DependencyError:
+def load_failed(model: str, error: Exception) -> DependencyError:
     return DependencyError(
         f"model {model!r} can't be loaded ({type(error).__name__}: {error}); give a folder or a hub name, and install "
         "'qilin-tasks[retrieval]'"
@@ -104,7 +104,7 @@ class SentenceTransformersEncoder:
             found = devices(settings.device)
             self._model = SentenceTransformer(model, device=found[0])
         except (ImportError, OSError, ValueError, RuntimeError) as error:
-            raise _failed(model, error) from error
+            raise load_failed(model, error) from error
         if settings.max_length is not None:
             self._model.max_seq_length = settings.max_length
         # One process for each GPU, kept for all chunks.
@@ -148,7 +148,7 @@ class MeanPoolingEncoder:
             # One each: a fast tokenizer can't be used by two threads at a time ("Already borrowed").
             self._tokenizers = [AutoTokenizer.from_pretrained(model) for _ in self._models]
         except (ImportError, OSError, ValueError, RuntimeError) as error:
-            raise _failed(model, error) from error
+            raise load_failed(model, error) from error
         self._settings = settings
         self._max_length = settings.max_length or 256
         self.dimension = int(self._models[0].config.hidden_size)
@@ -209,7 +209,7 @@ class VllmEncoder:
                 disable_log_stats=True,
             )
         except ImportError as error:
-            raise _failed(model, error) from error
+            raise load_failed(model, error) from error
         self._settings = settings
         self.dimension = len(self._embed(["a"])[0])
         self.signature = settings.signed(backend="vllm", model=model_identity(model), max_length=settings.max_length)

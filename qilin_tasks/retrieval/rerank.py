@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
-from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
+from qilin_tasks.retrieval.encoders import devices, load_failed, model_identity
 from qilin_tasks.retrieval.fusion import by_score
 from qilin_tasks.text.tokens import is_blank
 
@@ -39,7 +39,7 @@ class CrossEncoderScorer:
             found = devices()
             self._model = CrossEncoder(model, device=found[0], max_length=max_length)
         except (ImportError, OSError, ValueError) as error:
-            raise _failed(model, error) from error
+            raise load_failed(model, error) from error
         _check_head(model)
         if self._model.num_labels != 1:
             raise DataError(f"model {model!r} has {self._model.num_labels} outputs; re-ranking needs one")
@@ -63,7 +63,7 @@ def _check_head(model: str) -> None:
     try:
         _, info = AutoModelForSequenceClassification.from_pretrained(model, output_loading_info=True)
     except (OSError, ValueError) as error:
-        raise _failed(model, error) from error
+        raise load_failed(model, error) from error
     check_weights(model, info)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError, SettingError
-from qilin_tasks.retrieval.encoders import _failed, devices, model_identity
+from qilin_tasks.retrieval.encoders import devices, load_failed, model_identity
 from qilin_tasks.retrieval.rerank import check_weights
 from qilin_tasks.sources.qilin import Note
 from qilin_tasks.systems.system import Exposed, SystemSettings
@@ -46,7 +46,7 @@ class CrossEncoder:
             others = [AutoModelForSequenceClassification.from_pretrained(name) for _ in found[1:]]
             self._models = [one.to(device).eval() for one, device in zip([model, *others], found, strict=True)]
         except (ImportError, OSError, ValueError, RuntimeError) as error:
-            raise _failed(name, error) from error
+            raise load_failed(name, error) from error
         check_weights(name, info)
         if model.config.num_labels != 1:
             raise DataError(f"model {name!r} has {model.config.num_labels} outputs; ranking needs one")

@@ -1,7 +1,7 @@
 """DCN-V2 (Wang et al. 2021) over the release's features, with the model of torch-rechub.
 
 Field libraries compared on PyPI, 2026-12-03: torch-rechub 0.9.0 (MIT, 158 kB, three releases in 2026; needs numpy,
-pandas, scikit-learn, torch, tqdm), deepctr-torch 0.3.0 (Apache-2.0, 55 kB, one release in 2026, none from 2022 to then;
+pandas, scikit-learn, torch, tqdm), deepctr-torch 0.3.0 (Apache-2.0, 84 kB, one release in 2026, none from 2022 to then;
 torch, tqdm, scikit-learn), fuxictr 2.3.10 (Apache-2.0, 100 kB, one release in 2026; also ray, polars, pyarrow, h5py).
 
 Differs from the paper: no BERT vectors of query and note; size, optimizer (AdamW in place of LAMB), sampling (every

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qilin_tasks.errors import SettingError
-from qilin_tasks.retrieval.encoders import _failed, devices
+from qilin_tasks.retrieval.encoders import devices, load_failed
 from qilin_tasks.sources.qilin import Note
 from qilin_tasks.systems.bert_cross import joined
 from qilin_tasks.systems.examples import Example
@@ -39,7 +39,7 @@ def _load(model: str, kind: str, recipe: Recipe, device: str, **options: Any) ->
         found = devices(device)
         module.to(found[0])
     except (ImportError, OSError, ValueError, RuntimeError) as error:
-        raise _failed(model, error) from error
+        raise load_failed(model, error) from error
     longest = getattr(module.config, "max_position_embeddings", None)
     if longest is not None and recipe.max_length > longest:
         raise SettingError(
