@@ -23,9 +23,10 @@ os.environ.pop("REQA_DATA", None)
 REPO = Path(__file__).resolve().parents[1]
 
 # A shared machine stalls for seconds now and then; tests never assert on time.
-hypothesis.settings.register_profile("untimed", deadline=None)
+UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("untimed", **UNTIMED)  # type: ignore[arg-type]
 # CI tells whether a change broke something: it draws the same examples each time. Elsewhere they are new ones.
-hypothesis.settings.register_profile("ci", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("ci", derandomize=True, **UNTIMED)  # type: ignore[arg-type]
 hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
 
 
