@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 import pytest
 from support.dqa_folder import write_config
+from test_train import run
 
+from qilin_tasks.commands import rank as rank_command
+from qilin_tasks.commands import train as train_command
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.results.reader import find_results
 from qilin_tasks.sources.layout import arrow_schemas
 from qilin_tasks.sources.qilin import QilinSource, open_qilin
+from qilin_tasks.sources.runs import read_run
+from qilin_tasks.systems import dcn_v2
 from qilin_tasks.systems.dcn_features import HISTORY, UNSEEN, FeatureEncoder, one_hot, read_impressions
-from qilin_tasks.systems.dcn_v2 import DcnSettings, load_dcn, train_dcn
+from qilin_tasks.systems.dcn_v2 import DcnSettings, _go_on, load_dcn, train_dcn
+from qilin_tasks.systems.train_dcn import train_dcn_into
 
 USERS, NOTES = 60, 200
 SMALL: dict[str, Any] = {
@@ -61,6 +68,8 @@ def release(folder: Path, *, requests: int, drop: tuple[str, ...] = ()) -> Qilin
             row = dict.fromkeys(schemas[config].names)
             row.update(search_idx=number, session_idx=number, user_idx=user["user_idx"], query="词", query_from_type=1)
             row.update(recent_clicked_note_idxs=[3, 2, 1], search_result_details_with_idx=details)
+            if config == "search_test":
+                row.update(search_results=[int(each["note_idx"]) for each in details])
             rows.append(row)
         write_config(folder, config, rows, schemas[config])
     kept = [field for field in schemas["user_feat"] if field.name not in drop]
@@ -122,3 +131,79 @@ def test_what_is_missing_is_named_before_any_training(tmp_path: Path) -> None:
             DcnSettings(**{**SMALL, name: value})
     with pytest.raises(DataError, match="not a DCN-V2 of qilin-tasks"):
         load_dcn(tmp_path / "nothing")
+
+
+@pytest.mark.slow
+def test_trained_and_ranked_by_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = release(tmp_path / "data", requests=60).name
+    shared = ["--data", data, "--quiet"]
+    trained = ["--system", "dcn-v2", "--epochs", "3", "--batch-size", "64", *shared]
+    assert run(train_command, "train", *trained, "--out", str(tmp_path / "dcn")) == 0
+    ranked = ["--system", "dcn-v2", "--config", "search_test", "--out", str(tmp_path / "runs"), *shared]
+    assert run(rank_command, "rank", *ranked, "--model", str(tmp_path / "dcn"), "--name", "DCN-V2") == 0
+    (result,) = find_results([tmp_path / "runs"])
+    assert result.model == "DCN-V2" and result.n > 0 and result.values["mrr@10"] > 0
+    source = open_qilin(data)
+    shown = read_impressions(source, "search_test")
+    wanted = dict(
+        zip(
+            zip(shown.rows.tolist(), shown.notes.tolist(), strict=True),
+            load_dcn(tmp_path / "dcn").predict(source, shown).tolist(),
+            strict=True,
+        )
+    )
+    made = read_run(next((tmp_path / "runs").rglob("search_test.run")))
+    for query, note, score in zip(
+        made.query_ids.tolist(), made.candidate_ids.tolist(), made.scores.tolist(), strict=True
+    ):
+        assert score == pytest.approx(wanted[query, note], abs=1e-5)
+    with pytest.raises(SettingError, match="is there already"):
+        run(train_command, "train", *trained, "--out", str(tmp_path / "dcn"))
+
+
+@pytest.mark.slow
+def test_a_stopped_training_ends_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = release(tmp_path / "data", requests=40)
+    settings = DcnSettings(**{**SMALL, "epochs": 3, "batch_size": 64})
+    whole = train_dcn_into(tmp_path / "whole", source, "search_train", settings, rows=None)
+    real, calls = dcn_v2.write_whole, []
+
+    def stops_after_the_second_pass(path: Path, content: Any) -> None:
+        real(path, content)
+        calls.append(path)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(dcn_v2, "write_whole", stops_after_the_second_pass)
+        train_dcn_into(tmp_path / "stopped", source, "search_train", settings, rows=None)
+    assert not (tmp_path / "stopped").exists()
+    passes: list[int] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(dcn_v2, "_go_on", lambda *given: passes.append(_go_on(*given)) or passes[-1])
+        stopped = train_dcn_into(tmp_path / "stopped", source, "search_train", settings, rows=None)
+    assert passes == [2]
+    shown = read_impressions(source, "search_test")
+    one, other = (load_dcn(folder).predict(source, shown) for folder in (whole, stopped))
+    assert other == pytest.approx(one, abs=1e-6)
+    assert sorted(path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")) == [
+        "data", "stopped", "whole",
+    ]  # fmt: skip
+
+
+def test_what_dcn_does_not_take_is_refused_before_any_work(tmp_path: Path) -> None:
+    out = ["--out", str(tmp_path / "out")]
+    for more, message in (
+        (["--model", "x"], "takes no --model"),
+        (["--negatives", "3"], "takes no --negatives"),
+        (["--recipe", "paper"], "BERT vectors"),
+        (["--recipe", "best"], "--recipe"),
+        (["--epochs", "0"], "epochs 0"),
+    ):
+        with pytest.raises(SettingError, match=message):
+            run(train_command, "train", "--system", "dcn-v2", *out, *more)
+    with pytest.raises(SettingError, match="needs --model"):
+        run(train_command, "train", "--system", "bert-bi", *out)
+    with pytest.raises(DataError, match="not a DCN-V2 of qilin-tasks"):
+        ranked = ["--system", "dcn-v2", "--config", "search_test", "--data", "sample", *out]
+        run(rank_command, "rank", *ranked, "--model", str(tmp_path))

@@ -171,7 +171,7 @@ def test_bad_input_stops_before_any_work(data: Path, tiny_bert: Path, minilm: Pa
     (data / "other.csv").write_text("qid,pid,score\n70,1,1\n")
     cross = ["--system", "bert-cross", "--model", str(tiny_bert)]
     for arguments, kind, message in (
-        (["--system", "bert"], SettingError, "--system 'bert': choose from bert-bi, bert-cross, bm25, file"),
+        (["--system", "bert"], SettingError, "--system 'bert': choose from bert-bi, bert-cross, bm25, dcn-v2, file"),
         (["--system", "bert-bi"], SettingError, r"--system bert-bi needs --model FOLDER"),
         (["--system", "bert-cross"], SettingError, r"--system bert-cross needs --model FOLDER"),
         (["--system", "file"], SettingError, "--system file needs --run FILE"),

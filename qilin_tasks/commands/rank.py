@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from qilin_tasks.commands.score_results import folder_name, write_results
@@ -43,7 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--all-rows", action="store_true", help="all rows instead")
     parser.add_argument("--name", help="the system's name in the report (default: the system, and its model's name)")
-    parser.add_argument("--model", help="bert-bi, bert-cross: a folder or a hub name")
+    parser.add_argument("--model", help="bert-bi, bert-cross: a folder or a hub name; dcn-v2: a folder of `train`")
     parser.add_argument("--run", dest="run_file", type=Path, metavar="FILE", help="file: a TREC run or qid,pid,score")
     parser.add_argument("--max-length", type=int, help="tokens of a text (bert-bi 256) or a pair (bert-cross 512)")
     parser.add_argument("--batch-size", type=int, default=32, help="default %(default)s")
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     )
     source = open_qilin(args.data)
     source.check({args.config: ["query"]})
-    system = make_system(args.system, settings)
+    system = make_system(args.system, replace(settings, source=source, config=args.config, rows=rows))
     name = args.name or _name(args.system, settings)
     path = args.out / folder_name(name) / f"{args.config}.run"
     recipe = rank(

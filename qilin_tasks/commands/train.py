@@ -11,12 +11,15 @@ from qilin_tasks.systems.losses import TRAINED
 from qilin_tasks.systems.recipe import RECIPES, TRAINING_CONFIGS, load_recipe
 from qilin_tasks.systems.system import INPUTS
 from qilin_tasks.systems.train import train
+from qilin_tasks.systems.train_dcn import DCN, dcn_settings, train_dcn_into
 
 DESCRIPTION = """\
-Train a bi-encoder or a cross-encoder on clicks, for `qilin-tasks rank`.
+Train a bi-encoder, a cross-encoder or DCN-V2 on clicks, for `qilin-tasks rank`.
 
   qilin-tasks train --system bert-cross --recipe paper --model google-bert/bert-base-chinese --out cross/
   qilin-tasks rank --system bert-cross --model cross/ --input string --config search_test --out runs/
+  qilin-tasks train --system dcn-v2 --out dcn/
+  qilin-tasks rank --system dcn-v2 --model dcn/ --config search_test --out runs/
 
 A training that was stopped goes on where it was saved last.
 """
@@ -29,8 +32,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "train", description=DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--system", required=True, metavar="|".join(TRAINED), help="what to train")
-    parser.add_argument("--model", required=True, help="hub name or folder of what to start from")
+    parser.add_argument("--system", required=True, metavar="|".join((*TRAINED, DCN)), help="what to train")
+    parser.add_argument("--model", help="bert-bi, bert-cross: hub name or folder of what to start from")
     parser.add_argument("--out", type=Path, required=True, help="folder for the trained model")
     parser.add_argument(
         "--config", default="search_train", metavar="|".join(TRAINING_CONFIGS), help="default %(default)s"
@@ -55,11 +58,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Train and say where the model is."""
-    if args.system not in TRAINED:
-        raise unknown("--system", args.system, TRAINED)
+    if args.system not in (*TRAINED, DCN):
+        raise unknown("--system", args.system, (*TRAINED, DCN))
     for name in ("rows", "steps", "save_every"):
         if (value := getattr(args, name)) is not None and value < 1:
             raise SettingError(f"--{name.replace('_', '-')} {value}: choose a number from 1")
+    if args.system == DCN:
+        return _run_dcn(args)
+    if args.model is None:
+        raise SettingError(f"--system {args.system} needs --model FOLDER (or a hub name): what to start from")
     recipe, differs = load_recipe(
         args.recipe,
         system=args.system,
@@ -84,4 +91,19 @@ def run(args: argparse.Namespace) -> int:
         progress=not args.quiet,
     )
     print(out)
+    return 0
+
+
+def _run_dcn(args: argparse.Namespace) -> int:
+    """DCN-V2 starts from nothing, reads features in place of texts and is saved after every pass."""
+    for name in ("model", "steps", "negatives", "max_length", "input"):
+        if getattr(args, name) is not None:
+            raise SettingError(f"--system {DCN} takes no --{name.replace('_', '-')}: leave it out")
+    settings = dcn_settings(
+        args.recipe,
+        seed=args.seed,
+        changes={name: getattr(args, name) for name in ("epochs", "batch_size", "learning_rate")},
+    )
+    source = open_qilin(args.data)
+    print(train_dcn_into(args.out, source, args.config, settings, rows=args.rows, progress=not args.quiet))
     return 0

@@ -23,6 +23,8 @@ from qilin_tasks.files import write_whole
 from qilin_tasks.sources.qilin import QilinSource
 from qilin_tasks.systems.dcn_features import FeatureEncoder, Features, Impressions, read_impressions
 
+FILES = ("model.pt", "features.json")
+
 
 @dataclass(frozen=True, kw_only=True)
 class DcnSettings:
@@ -71,23 +73,34 @@ class DcnV2:
         return np.concatenate(parts)
 
     def save(self, folder: Path) -> None:
-        """Writes `model.pt` and `features.json`."""
+        """Writes FILES: the weights, and what the features mean."""
         import torch
 
-        write_whole(folder / "model.pt", lambda file: torch.save(self.network.state_dict(), file))
+        weights, features = (folder / name for name in FILES)
+        write_whole(weights, lambda file: torch.save(self.network.state_dict(), file))
         write_whole(
-            folder / "features.json",
+            features,
             json.dumps({"settings": asdict(self.settings), "encoder": asdict(self.encoder)}, ensure_ascii=False),
         )
 
 
-def train_dcn(source: QilinSource, config: str, settings: DcnSettings, *, rows: int | None = None) -> DcnV2:
-    """Trains on what was shown in the first `rows` rows of `search_train` or `recommendation_train`.
+def train_dcn(
+    source: QilinSource,
+    config: str,
+    settings: DcnSettings,
+    *,
+    rows: int | None = None,
+    checkpoint: Path | None = None,
+    progress: bool = False,
+) -> DcnV2:
+    """Trains on what was shown in the first `rows` rows of `search_train` or `recommendation_train`, on the CPU.
 
-    The same seed gives the same model on one machine. DataError for missing features, and where all or nothing was
+    The same seed gives the same model on one machine. After every pass the state goes into `checkpoint`, from which the
+    same call goes on to what it would have been. DataError for missing features, and where all or nothing was
     clicked; DependencyError without torch-rechub.
     """
     import torch
+    from tqdm import tqdm
 
     _library()
     shown = read_impressions(source, config, limit=rows)
@@ -103,8 +116,11 @@ def train_dcn(source: QilinSource, config: str, settings: DcnSettings, *, rows: 
         )
         clicked = torch.from_numpy(shown.clicked)
         network.train()
-        for _ in range(settings.epochs):
-            for chosen in torch.split(torch.randperm(len(shown)), settings.batch_size):
+        first = _go_on(checkpoint, network, optimizer)
+        for epoch in tqdm(range(first, settings.epochs), desc="training", unit=" passes", disable=not progress):
+            # An order of its own for each pass, whether training was stopped before it or not.
+            order = np.random.default_rng([settings.seed, epoch]).permutation(len(shown))
+            for chosen in torch.split(torch.from_numpy(order), settings.batch_size):
                 # A batch norm needs two.
                 if len(chosen) < 2:
                     continue
@@ -113,7 +129,22 @@ def train_dcn(source: QilinSource, config: str, settings: DcnSettings, *, rows: 
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
+            if checkpoint is not None:
+                state = {"weights": network.state_dict(), "optimizer": optimizer.state_dict(), "passes": epoch + 1}
+                write_whole(checkpoint, lambda file, state=state: torch.save(state, file))  # type: ignore[misc]
     return DcnV2(settings, encoder, network)
+
+
+def _go_on(checkpoint: Path | None, network: Any, optimizer: Any) -> int:
+    """How many passes are done; what they left is put into network and optimizer."""
+    import torch
+
+    if checkpoint is None or not checkpoint.is_file():
+        return 0
+    state = torch.load(checkpoint, weights_only=True)
+    network.load_state_dict(state["weights"])
+    optimizer.load_state_dict(state["optimizer"])
+    return int(state["passes"])
 
 
 def load_dcn(folder: Path) -> DcnV2:
@@ -121,12 +152,13 @@ def load_dcn(folder: Path) -> DcnV2:
     import torch
 
     try:
-        stored = json.loads((folder / "features.json").read_text(encoding="utf-8"))
+        weights, features = (folder / name for name in FILES)
+        stored = json.loads(features.read_text(encoding="utf-8"))
         given = stored["settings"]
         settings = DcnSettings(**{**given, "hidden": tuple(given["hidden"])})
         encoder = FeatureEncoder(**stored["encoder"])
         network = _network(settings, encoder)
-        network.load_state_dict(torch.load(folder / "model.pt", weights_only=True))
+        network.load_state_dict(torch.load(weights, weights_only=True))
     except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
         raise DataError(f"{folder}: not a DCN-V2 of qilin-tasks ({error})") from error
     return DcnV2(settings, encoder, network)

@@ -9,7 +9,7 @@ from typing import ClassVar, Protocol
 
 from qilin_tasks.errors import SettingError, unknown
 from qilin_tasks.retrieval.encoders import BACKENDS
-from qilin_tasks.sources.qilin import Note
+from qilin_tasks.sources.qilin import Note, QilinSource
 
 #: How a cross-encoder sees a query and a note: as two segments, or as the official code's one text `query [SEP] note`.
 INPUTS = ("pair", "string")
@@ -27,7 +27,10 @@ class Exposed:
 
 @dataclass(frozen=True, kw_only=True)
 class SystemSettings:
-    """What a system may need: a model (folder or hub name), or a run. `max_length` None is the system's own."""
+    """What a system may need: a model (folder or hub name), or a run. `max_length` None is the system's own.
+
+    `source`, `config` and `rows` tell which requests, for systems that read more of them than texts.
+    """
 
     model: str | None = None
     run_file: Path | None = None
@@ -36,6 +39,9 @@ class SystemSettings:
     device: str = "auto"
     input: str = "pair"
     backend: str = "mean-pooling"
+    source: QilinSource | None = None
+    config: str | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "max_length"):

@@ -6,6 +6,7 @@ from qilin_tasks.errors import SettingError, unknown
 from qilin_tasks.systems.bert_bi import BiEncoder
 from qilin_tasks.systems.bert_cross import CrossEncoder
 from qilin_tasks.systems.bm25 import ListBM25
+from qilin_tasks.systems.dcn_ranker import DcnRanker
 from qilin_tasks.systems.run_file import RunFile
 from qilin_tasks.systems.system import System, SystemSettings
 
@@ -14,6 +15,7 @@ SYSTEMS: dict[str, type[System]] = {
     "bm25": ListBM25,
     "bert-bi": BiEncoder,
     "bert-cross": CrossEncoder,
+    "dcn-v2": DcnRanker,
     "file": RunFile,
 }
 _GIVEN = {"model": "--model FOLDER (or a hub name)", "run_file": "--run FILE"}
