@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.runs import sample_line, write_run
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.results.reader import _sample, find_results, iter_samples, read_results, signature_parts
+from qilin_tasks.results.reader import find_results, iter_samples, read_results, sample_of_line, signature_parts
 
 DOCS = [{"doc_key": key, "query": f"问题{key}", "reference": "答案"} for key in (7, 8, 9)]
 
@@ -182,7 +182,7 @@ def test_the_quick_reading_of_a_line_equals_the_whole_one(query: str, response: 
     """Texts that hold the very keys of a sample don't mislead it."""
     doc = {"doc_key": key, "query": query + '", "resps": [', "resps": 1, "nested": {"a": 1, "resps": [response]}}
     line = sample_line(doc, index=3, response=response + ', "resps": ', scores={"rouge_l": score})
-    sample = _sample(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace"), "here")
+    sample = sample_of_line(json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace"), "here")
     assert sample.doc == doc
     assert sample.key == key
     assert sample.responses == line["resps"]

@@ -50,6 +50,8 @@ def test_upstream_accepts_every_task(
         ours += names(folder)
     # It shows the notes of a run of one's own, and is refused without one (test_dqa_documents.py).
     ours.remove("qilin_dqa_contexts")
+    # They ask questions of one's own, and are refused without a folder of them (test_own_data.py).
+    ours = [name for name in ours if not name.startswith("custom_dqa_")]
     assert {f"qilin_dqa_{condition}" for condition in ("na", "bm25", "bert", "oracle")} <= set(ours)
     (upstream / "tests" / "__init__.py").touch()
     (upstream / "tests" / "utils.py").write_text(f"def new_tasks():\n    return {ours!r}\n", encoding="utf-8")

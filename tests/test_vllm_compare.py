@@ -43,6 +43,10 @@ def samples(out: Path, model: str, task: str) -> list[Any]:
     return [line["resps"] for line in sorted(lines, key=lambda line: line["doc_id"])]
 
 
+#: Rows of the engine, of tokens and of seconds carry a prefix.
+ANSWERS = "SELECT key FROM responses WHERE key NOT LIKE '%:%'"
+
+
 def lose(store: Path) -> tuple[int, int]:
     """Make a store look as after a crash in the middle of a batch; returns how many rows were kept and how many not.
 
@@ -51,7 +55,7 @@ def lose(store: Path) -> tuple[int, int]:
     connection = sqlite3.connect(store)
     with connection:
         raw = [key for (key,) in connection.execute("SELECT key FROM responses WHERE key LIKE 'raw:%' ORDER BY key")]
-        keys = raw or [key for (key,) in connection.execute("SELECT key FROM responses ORDER BY key")]
+        keys = raw or [key for (key,) in connection.execute(f"{ANSWERS} ORDER BY key")]
         kept = keys[::2]
         marks = ",".join("?" * len(kept))
         connection.execute(f"DELETE FROM responses WHERE key NOT IN ({marks})", kept)
@@ -92,5 +96,5 @@ def test_vllm_in_a_comparison_goes_on_after_a_crash(tiny_llm: Path, tmp_path: Pa
     for task in (GENERATE, LIKELIHOOD):
         assert samples(out, "stock", task) == before[task]
         with sqlite3.connect(out / "stock" / "responses" / f"{task}.sqlite") as connection:
-            (count,) = connection.execute("SELECT count(*) FROM responses WHERE key NOT LIKE 'raw:%'").fetchone()
+            (count,) = connection.execute(f"SELECT count(*) FROM ({ANSWERS})").fetchone()
         assert count == sum(map(len, before[task]))
