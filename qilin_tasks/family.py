@@ -25,6 +25,8 @@ class Scorer(ABC, Generic[S, B]):
     """
 
     METRICS: ClassVar[Table[Any]]
+    #: Metrics of which `asides` gives another tool's value.
+    ASIDES: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, settings: S) -> None:
         self.settings = settings

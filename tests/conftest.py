@@ -9,6 +9,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from support.browser import Browser, chromium
 from support.harness import HarnessCopy, copy_harness
 from support.real_models import e5, gemma, made  # noqa: F401 (fixtures)
 from support.server import Server, serve
@@ -144,6 +145,13 @@ def harness(tmp_path_factory: pytest.TempPathFactory) -> HarnessCopy:
     copy = copy_harness(tmp_path_factory.mktemp("harness"))
     copy.run("qilin-tasks", "install")
     return copy
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Browser]:
+    """One Chromium for the tests of a file."""
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

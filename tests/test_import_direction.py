@@ -19,7 +19,7 @@ LAYERS = (
     {"parsing"},
     {"metrics", "retrieval"},
     {"family"},
-    {"answer_scorer"},
+    {"answer_scorer", "ranking_scorer"},
     {"dqa", "ranking", "reqa"},
     # Over DQA's documents and metrics, with evidence of its own choosing.
     {"evidence", "own_data"},

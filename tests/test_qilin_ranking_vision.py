@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.covers import draw
+from support.covers import draw, notes_with_covers
 from support.evaluation import ScriptedModel, evaluate, metric
 from support.ranking_folder import search_row, write_ranking
 
@@ -33,16 +33,7 @@ class SeeingModel(ScriptedModel):
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two requests over eight notes; cover 3 is missing, 4 is broken, 5 is cut off, note 6 has none."""
-    notes = [
-        {
-            "note_idx": i,
-            "note_title": f"标题{i}",
-            "note_content": "带 <image> 的内容" if i == 0 else f"内容{i}",
-            "note_type": 1,
-            "image_path": [] if i == 6 else [f"image/{i}.jpg", f"image/{i}_1.jpg"],
-        }
-        for i in range(8)
-    ]
+    notes = notes_with_covers(8, without=6, suffix="jpg")
     rows = [search_row(0, [0, 1, 2, 3], [1]), search_row(1, [4, 5, 6, 7], [7])]
     write_ranking(tmp_path / "data", notes=notes, search=rows)
     for i in (0, 1, 2, 5, 7):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.covers import draw
+from support.covers import draw, notes_with_covers
 from support.evaluation import ScriptedModel, evaluate, metric
 from support.ranking_folder import recommendation_row, search_row, write_ranking
 
@@ -51,16 +51,7 @@ def shade(note: int) -> int:
 @pytest.fixture
 def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Eighteen notes, each cover of its own red; 3 is missing, 4 broken, 6 has none."""
-    notes = [
-        {
-            "note_idx": i,
-            "note_title": f"标题{i}",
-            "note_content": "带 <image> 的内容" if i == 0 else f"内容{i}",
-            "note_type": 1,
-            "image_path": [] if i == WITHOUT else [f"image/{i}.png", f"image/{i}_1.png"],
-        }
-        for i in range(18)
-    ]
+    notes = notes_with_covers(18, without=WITHOUT, suffix="png")
     write_ranking(
         tmp_path / "data",
         notes=notes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,12 +26,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("page")
     build([make(folder / "runs")], folder / "out", title=TITLE, resamples=200, seed=1)
     return (folder / "out" / "index.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from selenium.webdriver.common.keys import Keys
 from support import browser as chrome
-from support.browser import Browser, chromium
+from support.browser import Browser
 from support.runs import write_run
 
 from qilin_tasks.report.build import build
@@ -74,12 +73,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("samples")
     build([make(folder / "runs")], folder / "out", title="samples", resamples=200, seed=1)
     return (folder / "out" / "index.html").as_uri()
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

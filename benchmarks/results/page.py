@@ -41,9 +41,9 @@ def page(found: Mapping[str, StoredStep], *, quick: bool) -> tuple[str, dict[str
         heading = "###" if step.kind == "fusion" else "##"
         parts.append(f"\n{heading} {step.title}\n\n`{shlex.join(kept['command'])}`, {kept['date']}, {about(result)}.\n")
         parts.append(f"\n{TABLES[step.kind](result)}\n")
-        if step.kind != "layers":
-            metric = "ROUGE-L" if step.kind == "notes_dqa" else "MRR"
-            rows = plotted(result) if step.kind == "notes_dqa" else result["rows"]
+        if step.kind in PLOTS:
+            metric, rows_of = PLOTS[step.kind]
+            rows = rows_of(result)
             plots[f"{name}.svg"] = interval_plot(f"{step.title}: {metric}, 95 %", rows)
             parts.append(f"\n![{step.title}: {metric} with 95 % intervals](results/{name}.svg)\n")
     missing = [step.title for name, step in STEPS.items() if name not in found]
@@ -152,6 +152,14 @@ def layers_verdict(result: Mapping[str, Any]) -> str:
 
 
 TABLES = {"fusion": fusion_table, "known_item": known_item_table, "layers": layers_table, "notes_dqa": notes_dqa_table}
+
+
+def _rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(result["rows"])
+
+
+#: What is drawn, and the rows as `interval_plot` takes them; layers have no plot.
+PLOTS = {"fusion": ("MRR", _rows), "known_item": ("MRR", _rows), "notes_dqa": ("ROUGE-L", plotted)}
 
 
 def _interval(row: Mapping[str, Any]) -> str:

@@ -40,8 +40,9 @@ def run(arguments: Sequence[str]) -> int:
             args = cli.parse_args()
         except ValueError as error:
             raise SettingError(str(error)) from error
-        _complete(args)
-        _check_chat(args)
+        config = _config_file(args)
+        _complete(args, config)
+        _check_chat(args, config)
         if args.command == "run":
             describe_machine_once()
         with _checks_first(args), _told_of_losses() as lost:
@@ -108,12 +109,11 @@ def _plain_metadata(arguments: Sequence[str]) -> list[str]:
     return [*plain[:place], "--metadata", json.dumps(settings, ensure_ascii=False, default=list), *plain[place:]]
 
 
-def _complete(args: argparse.Namespace) -> None:
+def _complete(args: argparse.Namespace, config: Mapping[str, Any]) -> None:
     """Fill in what the user left open: our folders in `include_path`, and `batch_size` by the table of backends.
 
     A `--config` file counts as the user's word too. `--seed` reaches the backends that draw by a seed of their own.
     """
-    config = _config_file(args)
     if hasattr(args, "include_path"):
         theirs = args.include_path or config.get("include_path") or []
         users = [theirs] if isinstance(theirs, str) else list(theirs)
@@ -122,7 +122,7 @@ def _complete(args: argparse.Namespace) -> None:
         args.users_folders = users
     if getattr(args, "command", None) != "run":
         return
-    model = args.model or config.get("model") or backends.DEFAULT
+    model = _model(args, config)
     model_args = args.model_args or config.get("model_args") or {}
     seed = (args.seed or [None])[0]
     seeded = model in backends.BACKENDS and backends.BACKENDS[model].seeded
@@ -142,15 +142,19 @@ def _complete(args: argparse.Namespace) -> None:
         )
 
 
-def _check_chat(args: argparse.Namespace) -> None:
+def _check_chat(args: argparse.Namespace, config: Mapping[str, Any]) -> None:
     """Refuses a prompt as plain text for a backend that takes conversations only: it would stop at the first one."""
     if getattr(args, "command", None) != "run":
         return
-    config = _config_file(args)
-    model = args.model or config.get("model") or backends.DEFAULT
+    model = _model(args, config)
     chat = model in backends.BACKENDS and backends.BACKENDS[model].chat
     if chat and not (getattr(args, "apply_chat_template", None) or config.get("apply_chat_template")):
         raise SettingError(f"--model {model} takes conversations only: add --apply_chat_template")
+
+
+def _model(args: argparse.Namespace, config: Mapping[str, Any]) -> Any:
+    """The backend that is asked for, on the command line before the file."""
+    return args.model or config.get("model") or backends.DEFAULT
 
 
 def _config_file(args: argparse.Namespace) -> Mapping[str, Any]:

@@ -183,7 +183,7 @@ class ResponseStore:
         """What all answers of this store took, those of earlier runs included."""
         with _named(self.path):
             rows = self._connection.execute(
-                "SELECT key, value FROM responses WHERE key LIKE 'tokens:%' OR key LIKE 'seconds:%'"
+                "SELECT key, value FROM responses WHERE key LIKE ? OR key LIKE ?", (f"{TOKENS}%", f"{SECONDS}%")
             ).fetchall()
         usages = (Usage(**json.loads(value)) for key, value in rows if key.startswith(TOKENS))
         return total(usages, (json.loads(value) for key, value in rows if key.startswith(SECONDS)))

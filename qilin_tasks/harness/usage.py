@@ -146,9 +146,7 @@ def counter(model: Any) -> Counter | None:
         if not isinstance(arguments[0], str):
             return None
         prompt = _length(tokenizer, "".join(texts), special=True)
-        if kind != "generate_until":
-            return Usage(prompt, 0, 0, TOKENIZER)
-        if response == REFUSED:
+        if kind != "generate_until" or response == REFUSED:
             return Usage(prompt, 0, 0, TOKENIZER)
         generated = _length(tokenizer, response, special=False)
         return Usage(prompt, generated, _reasoning(response, generated, tokenizer), TOKENIZER)

@@ -10,15 +10,12 @@ from typing import Any
 
 from qilin_tasks.errors import DataError, unknown
 from qilin_tasks.sources.qilin import QilinSource
+from qilin_tasks.sources.schema import DETAILS_COLUMNS
 
 logger = logging.getLogger(__name__)
 
 EXPOSED = {"search_test": "search_results", "recommendation_test": "rec_results"}
-DETAILS = {
-    "search_test": "search_result_details_with_idx",
-    "recommendation_test": "rec_result_details_with_idx",
-    "dqa": "search_result_details_with_idx",
-}
+DETAILS = {config: DETAILS_COLUMNS[config] for config in ("search_test", "recommendation_test", "dqa")}
 REQUEST_ID = {"search_test": "search_idx", "recommendation_test": "request_idx"}
 
 

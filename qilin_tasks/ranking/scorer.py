@@ -16,13 +16,14 @@ from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import count
 from qilin_tasks.metrics.hits import Floats, Hits, hit_ranks
 from qilin_tasks.metrics.metric import Metric, Table
-from qilin_tasks.metrics.ranked_batch import RATES, read_simply, simple_columns, strict_and_repaired, whole
+from qilin_tasks.metrics.ranked_batch import RATES, strict_and_repaired, whole
 from qilin_tasks.metrics.ranking import QILIN_MEASURES, RANKING_METRICS, parse_measure, repair
 from qilin_tasks.parsing.answers import strip_reasoning
 from qilin_tasks.parsing.grades import GRADE_RULE, parse_grade
-from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
+from qilin_tasks.parsing.rankings import ParsedRanking
 from qilin_tasks.ranking.settings import GradedVisionSettings, ListwiseSettings, RankingSettings, VisionSettings
 from qilin_tasks.ranking.windows import MERGE, merge
+from qilin_tasks.ranking_scorer import WrittenRankingScorer
 from qilin_tasks.text.notes import RENDERING
 
 
@@ -89,38 +90,29 @@ class _RankingScorer(Scorer[RankingSettings, RankedRequests]):
         }
 
 
-class ListwiseScorer(_RankingScorer):
+class ListwiseScorer(WrittenRankingScorer[RankingSettings, RankedRequests], _RankingScorer):
     """The model wrote a ranking of each window: `responses[i][w]` is the answer to window w of document i."""
 
     settings: ListwiseSettings
+    ASIDES = ("mrr@10", "map@10")
 
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedRequests:
-        return self._read(docs, responses, parse_ranking)
-
-    def _read(
+    def read(
         self,
         docs: Sequence[Document],
         responses: Sequence[Sequence[str | None]],
-        read: Callable[..., ParsedRanking],
+        parse: Callable[..., ParsedRanking],
     ) -> RankedRequests:
         rankings, parsed = [], []
         for doc, answers in zip(docs, responses, strict=True):
             shown: list[list[int]] = doc["windows"]
-            parsed.append([read(text, n=len(ids)) for text, ids in zip(answers, shown, strict=True)])
+            parsed.append([parse(text, n=len(ids)) for text, ids in zip(answers, shown, strict=True)])
             ranked = [[ids[i - 1] for i in ranking.ids] for ranking, ids in zip(parsed[-1], shown, strict=True)]
             rankings.append(merge(ranked, shown, n=len(doc["candidates"])))
         return RankedRequests(docs, rankings, parsed)
 
-    def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
-        """`mrr@10_simple`, `map@10_simple`: answers read by RankLLM's rule, so that one sees what parsing is worth."""
-        return simple_columns(self._read(docs, responses, read_simply), self.METRICS, ("mrr@10", "map@10"))
-
     def document_parts(self) -> dict[str, Any]:
         chosen = self.settings
         return {**super().document_parts(), "total": chosen.context_chars, "window": chosen.window, "merge": MERGE}
-
-    def shown(self, response: Any) -> str:
-        return strip_reasoning(response).text
 
 
 class VisionScorer(ListwiseScorer):

@@ -304,6 +304,15 @@ def common_keys(rows: Sequence[Row]) -> list[int | str]:
     return [key for key in rows[0].scores.keys if key in shared]
 
 
+def over_all(row: Row, metric: str, keys: Sequence[int | str]) -> Any:
+    """As `aligned`, over documents of which the row may lack some: NaN there."""
+    values = row.scores.values[metric]
+    if row.scores.keys == keys:
+        return values
+    by_key = dict(zip(row.scores.keys, values.tolist(), strict=True))
+    return np.array([by_key.get(key, np.nan) for key in keys], dtype=np.float64)
+
+
 def aligned(row: Row, metric: str, keys: Sequence[int | str]) -> Any:
     """A row's values of a metric for the given documents, shape (documents,)."""
     values = row.scores.values[metric]

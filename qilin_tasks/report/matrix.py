@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from qilin_tasks.report.analysis import Analysis
-from qilin_tasks.report.collect import Board, Column, Row
+from qilin_tasks.report.collect import Board, Column, over_all
 from qilin_tasks.report.packing import UNIT
 from qilin_tasks.report.standings import differ, standings, tests_of
-from qilin_tasks.results.stats import Floats
 
 VERDICTS = {True: "ahead", False: "behind", None: "level"}
 
@@ -41,7 +40,7 @@ def duels(board: Board, analysis: Analysis, column: Column, metric: str) -> dict
     place = {row.name: i for i, row in enumerate(standings(board, analysis, column, metric))}
     rows = [row for row in column.compared if metric in row.scores.values and row.result.model in place]
     rows.sort(key=lambda row: place[row.result.model])
-    values = {row.result.model: _values(row, metric, list(column.documents)) for row in rows}
+    values = {row.result.model: over_all(row, metric, list(column.documents)) for row in rows}
     tests = tests_of(analysis, column, metric)
     found = {}
     for first, mine in values.items():
@@ -54,9 +53,3 @@ def duels(board: Board, analysis: Analysis, column: Column, metric: str) -> dict
             better = float(np.nanmean(sign * (mine - theirs))) > 0 if differ(tests, first, second) else None
             found[first, second] = Duel(first, second, *counts, verdict=VERDICTS[better])
     return found
-
-
-def _values(row: Row, metric: str, keys: list[int | str]) -> Floats:
-    """A row's scores over all documents of its column, NaN where it has none."""
-    by_key = dict(zip(row.scores.keys, row.scores.values[metric].tolist(), strict=True))
-    return np.array([by_key.get(key, np.nan) for key in keys], dtype=np.float64)

@@ -10,11 +10,11 @@ import base64
 import gzip
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.collect import Board, Column, Row, over_all
 from qilin_tasks.report.flags import flags_of
 
 #: Scores are sent as integers, this many to a unit.
@@ -138,16 +138,10 @@ def _data(column: Column, metrics: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _integers(row: Any, metric: str, keys: Sequence[int | str]) -> list[int | None] | None:
-    values = row.scores.values.get(metric)
-    if values is None:
+def _integers(row: Row, metric: str, keys: Sequence[int | str]) -> list[int | None] | None:
+    if metric not in row.scores.values:
         return None
-    if row.scores.keys == keys:
-        found: Iterator[float | None] = iter(values.tolist())
-    else:
-        by_key = dict(zip(row.scores.keys, values.tolist(), strict=True))
-        found = (by_key.get(key) for key in keys)
-    return [None if v is None or math.isnan(v) else round(v * UNIT) for v in found]
+    return [None if math.isnan(v) else round(v * UNIT) for v in over_all(row, metric, keys).tolist()]
 
 
 def _texts(column: Column, keys: Sequence[int | str], level: tuple[int, int]) -> dict[str, Any]:

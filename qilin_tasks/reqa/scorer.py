@@ -14,11 +14,12 @@ from qilin_tasks.family import Document, Scorer
 from qilin_tasks.metrics.answer_batch import count
 from qilin_tasks.metrics.hits import Floats, Hits
 from qilin_tasks.metrics.metric import Metric, Table
-from qilin_tasks.metrics.ranked_batch import RATES, SUFFIXES, read_simply, simple_columns, strict_and_repaired, whole
+from qilin_tasks.metrics.ranked_batch import RATES, SUFFIXES, strict_and_repaired, whole
 from qilin_tasks.metrics.recall import success
 from qilin_tasks.metrics.reciprocal_rank import reciprocal_rank
 from qilin_tasks.parsing.answers import strip_reasoning
-from qilin_tasks.parsing.rankings import ParsedRanking, parse_ranking
+from qilin_tasks.parsing.rankings import ParsedRanking
+from qilin_tasks.ranking_scorer import WrittenRankingScorer
 from qilin_tasks.reqa.rankings import CandidateRanks, Judged, candidate_ranks
 from qilin_tasks.reqa.ranks import best_rank, document_scores
 from qilin_tasks.reqa.retrieval import matches, pool_retriever, retriever_recipe
@@ -85,28 +86,22 @@ def pool_parts(settings: PoolSettings) -> dict[str, Any]:
     }
 
 
-class ListwiseScorer(_ReQAScorer):
+class ListwiseScorer(WrittenRankingScorer[Any, RankedSentences], _ReQAScorer):
     """`reqa_<set>`: what the model ranked (strict), and with the rest appended (repaired)."""
 
     settings: CandidateSettings
+    ASIDES: ClassVar[tuple[str, ...]] = ("mrr",)
 
-    def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[str | None]]) -> RankedSentences:
-        return self._read(docs, responses, parse_ranking)
-
-    def _read(
+    def read(
         self,
         docs: Sequence[Document],
         responses: Sequence[Sequence[str | None]],
-        read: Callable[..., ParsedRanking],
+        parse: Callable[..., ParsedRanking],
     ) -> RankedSentences:
-        parsed = [read(response[0], n=len(doc["candidates"])) for doc, response in zip(docs, responses, strict=True)]
+        parsed = [parse(response[0], n=len(doc["candidates"])) for doc, response in zip(docs, responses, strict=True)]
         judged = [Judged(doc["relevant"], doc["owners"], doc["documents"]) for doc in docs]
         ranks = candidate_ranks([ranking.ids for ranking in parsed], judged)
         return RankedSentences(docs, ranks, [[ranking] for ranking in parsed])
-
-    def asides(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> list[dict[str, float]]:
-        """`mrr_simple`: the answers read by RankLLM's rule, so that one sees what parsing is worth."""
-        return simple_columns(self._read(docs, responses, read_simply), self.METRICS, ("mrr",))
 
     def document_parts(self) -> dict[str, Any]:
         return {
@@ -115,9 +110,6 @@ class ListwiseScorer(_ReQAScorer):
             "k": self.settings.top_k,
             "chars": self.settings.candidate_chars,
         }
-
-    def shown(self, response: Any) -> str:
-        return strip_reasoning(response).text
 
 
 class LikelihoodScorer(ListwiseScorer):
@@ -129,7 +121,7 @@ class LikelihoodScorer(ListwiseScorer):
 
     settings: LikelihoodSettings
     # Nothing was written that another rule could read.
-    asides = Scorer.asides
+    ASIDES = ()
 
     def batch(self, docs: Sequence[Document], responses: Sequence[Sequence[Any]]) -> RankedSentences:
         pairs = []

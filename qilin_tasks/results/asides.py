@@ -39,7 +39,7 @@ def responses_of(sample: Sample) -> list[list[Any]]:
 
 def asides(scorer: Scorer[Any, Any], samples: Sequence[Sample]) -> list[dict[str, float]]:
     """A dict a sample, in order ({} where the family has none); of repeats the mean."""
-    if type(scorer).asides is Scorer.asides:
+    if not scorer.ASIDES:
         return [{} for _ in samples]
     return score_repeats(_Asides(scorer), [sample.doc for sample in samples], list(map(responses_of, samples))).values
 
@@ -51,7 +51,7 @@ def add_asides(samples: Iterable[dict[str, Any]], metadata: Mapping[str, Any]) -
         return
     found = FAMILIES[name]
     scorer = found.scorer(found.settings.from_metadata(metadata))
-    if type(scorer).asides is Scorer.asides:
+    if not scorer.ASIDES:
         return
     lines = list(samples)
     # Through the file's own form, in which releases of the harness differ.

@@ -100,6 +100,10 @@ SCHEMA: Mapping[str, Mapping[str, Column]] = {
         **{f"dense_feat{number}": _NUMBER for number in range(1, 41)},
     },
 }
+#: By config, the column that lists what was shown.
+DETAILS_COLUMNS: Mapping[str, str] = {
+    config: name for config, columns in SCHEMA.items() for name, column in columns.items() if column is _DETAILS
+}
 
 
 def closest(name: str, choices: Iterable[str]) -> str:

@@ -16,14 +16,9 @@ from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError, unknown
 from qilin_tasks.sources.qilin import QilinSource
-from qilin_tasks.sources.schema import COUNTERS
+from qilin_tasks.sources.schema import COUNTERS, DETAILS_COLUMNS
 
-DETAILS = {
-    "search_train": "search_result_details_with_idx",
-    "search_test": "search_result_details_with_idx",
-    "recommendation_train": "rec_result_details_with_idx",
-    "recommendation_test": "rec_result_details_with_idx",
-}
+CONFIGS = ("search_train", "search_test", "recommendation_train", "recommendation_test")
 NOTE_NUMBERS = ("video_duration", "video_height", "video_width", "image_num", "content_length", "commercial_flag")
 NOTE_KINDS = ("note_type", "taxonomy1_id", "taxonomy2_id", "taxonomy3_id", "note_idx")
 USER_NUMBERS = ("fans_num", "follows_num", *(f"dense_feat{number}" for number in range(1, 41)))
@@ -54,17 +49,17 @@ def read_impressions(source: QilinSource, config: str, *, limit: int | None = No
 
     DataError for columns that are missing, and where nothing was shown.
     """
-    if config not in DETAILS:
-        raise unknown("config", config, DETAILS)
+    if config not in CONFIGS:
+        raise unknown("config", config, CONFIGS)
     kind = ["query_from_type"] if config.startswith("search") else []
-    columns = ["user_idx", "recent_clicked_note_idxs", DETAILS[config], *kind]
+    columns = ["user_idx", "recent_clicked_note_idxs", DETAILS_COLUMNS[config], *kind]
     numbers = [*NOTE_KINDS, *NOTE_NUMBERS, *COUNTERS]
     source.check({config: columns, "notes": numbers, "user_feat": [*USER_KINDS, *USER_NUMBERS]})
     requests = {row["row"]: row for row in source.rows(config, columns, limit=limit)}
     rows, notes, clicked = [], [], []
     for number, row in requests.items():
         clicks: dict[int, bool] = {}
-        for shown in row[DETAILS[config]] or ():
+        for shown in row[DETAILS_COLUMNS[config]] or ():
             clicks[shown["note_idx"]] = clicks.get(shown["note_idx"], False) or shown["click"] > 0
         rows += [number] * len(clicks)
         notes += list(clicks)

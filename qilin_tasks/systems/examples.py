@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from qilin_tasks.errors import DataError
 from qilin_tasks.ranking.requests import clicked_notes
 from qilin_tasks.sources.qilin import QilinSource
-
-DETAILS = {
-    "search_train": "search_result_details_with_idx",
-    "recommendation_train": "rec_result_details_with_idx",
-}
+from qilin_tasks.sources.schema import DETAILS_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class Example:
 
 def read_shown(source: QilinSource, config: str, *, rows: int | None) -> list[Shown]:
     """The requests with a query and a click. DataError where there is none, or for ids beyond the notes."""
-    details = DETAILS[config]
+    details = DETAILS_COLUMNS[config]
     read = source.rows(config, ["query", details], limit=rows)
     source.check_note_ids(config, read, [details])
     found = []

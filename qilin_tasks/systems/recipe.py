@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.resources import files
+from typing import Any
 
 import yaml
 
@@ -55,6 +56,15 @@ class Recipe:
         return self.warmup_start + (1 - self.warmup_start) * step / self.warmup_steps
 
 
+def read_recipe(name: str) -> dict[str, Any]:
+    """A recipe's file. SettingError for an unknown one."""
+    if name not in RECIPES:
+        raise unknown("--recipe", name, RECIPES)
+    path = files("qilin_tasks.systems").joinpath("recipes").joinpath(f"{name}.yaml")
+    whole: dict[str, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return whole
+
+
 def load_recipe(
     name: str, *, system: str, config: str, changes: Mapping[str, int | float | str | None]
 ) -> tuple[Recipe, list[str]]:
@@ -62,11 +72,9 @@ def load_recipe(
 
     SettingError for an unknown recipe or config, and for values that can't be.
     """
-    if name not in RECIPES:
-        raise unknown("--recipe", name, RECIPES)
+    whole = read_recipe(name)
     if config not in TRAINING_CONFIGS:
         raise unknown("--config", config, TRAINING_CONFIGS)
-    whole = yaml.safe_load(files("qilin_tasks.systems").joinpath("recipes").joinpath(f"{name}.yaml").read_text("utf-8"))
     entries = whole["systems"][system]
     given = {key: value for key, value in changes.items() if value is not None}
     recipe = Recipe(**{**entries["all"], **entries.get(config, {}), **given})

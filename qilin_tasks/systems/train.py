@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from qilin_tasks import __version__
-from qilin_tasks.errors import DataError, SettingError, unknown
-from qilin_tasks.files import locked, put_folder, write_whole
+from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.files import locked, write_whole
 from qilin_tasks.retrieval.encoders import model_identity
-from qilin_tasks.retrieval.workspace import close_work, open_work
+from qilin_tasks.retrieval.workspace import open_work
 from qilin_tasks.signature import digest
 from qilin_tasks.sources.qilin import QilinSource
 from qilin_tasks.systems.examples import Example, draw, read_shown
 from qilin_tasks.systems.lamb import lamb
 from qilin_tasks.systems.losses import TRAINED
+from qilin_tasks.systems.model_folder import check_new, put_model
 from qilin_tasks.systems.recipe import Recipe, as_dict
 
 logger = logging.getLogger(__name__)
@@ -49,8 +48,7 @@ def train(
     """
     if system not in TRAINED:
         raise unknown("--system", system, TRAINED)
-    if out.exists():
-        raise SettingError(f"--out {str(out)!r}: is there already; choose another folder")
+    check_new(out)
     import torch
 
     with locked(out):
@@ -73,13 +71,7 @@ def train(
         trained = TRAINED[system](model, recipe, device=device)
         folder = open_work(out, made)
         losses = _steps(source, requests, trained, recipe, total, folder, seed, save_every, progress=progress)
-        place = folder / "model"
-        shutil.rmtree(place, ignore_errors=True)
-        trained.save(place)
-        write_whole(place / "training.json", json.dumps({**made, "steps": total, "losses": losses}, indent=1))
-        out.parent.mkdir(parents=True, exist_ok=True)
-        put_folder(place, out)
-        close_work(out)
+        put_model(out, trained, {**made, "steps": total, "losses": losses}, work=folder)
     return out
 
 

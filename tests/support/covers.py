@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw
 
@@ -24,3 +25,17 @@ def draw_sample_covers(root: Path) -> Path:
     for i, path in enumerate(sorted(paths)):
         draw(root / path, size=(60, 80), shade=20 * i)
     return root
+
+
+def notes_with_covers(count: int, *, without: int, suffix: str) -> list[dict[str, Any]]:
+    """Rows of notes that name two pictures each, of which the first is the cover; the note `without` names none."""
+    return [
+        {
+            "note_idx": i,
+            "note_title": f"标题{i}",
+            "note_content": "带 <image> 的内容" if i == 0 else f"内容{i}",
+            "note_type": 1,
+            "image_path": [] if i == without else [f"image/{i}.{suffix}", f"image/{i}_1.{suffix}"],
+        }
+        for i in range(count)
+    ]
