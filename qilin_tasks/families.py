@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from qilin_tasks.dqa import baselines as dqa_baselines
@@ -28,6 +29,12 @@ from qilin_tasks.reqa import scorer as reqa
 from qilin_tasks.reqa.asking import Likelihoods
 from qilin_tasks.reqa.reader import ReaderScorer
 from qilin_tasks.reqa.settings import CandidateSettings, GenerateSettings, LikelihoodSettings, ReaderSettings
+
+#: Of the families that rank a first stage's candidates; `reqa_generate` and the retrievers alone rank the pool.
+WITHIN_CANDIDATES = (
+    "ReQA: MRR and R@k of these tasks rank a first stage's candidates (20 unless top_k says otherwise) and are not "
+    "comparable with those of MrRank and ReQA, which rank the whole pool, as reqa_SET_generate does."
+)
 
 #: By the name that a task's YAML gives as `family` and its signature begins with.
 FAMILIES: dict[str, Family] = {
@@ -100,6 +107,7 @@ FAMILIES: dict[str, Family] = {
         load=reqa_documents.listwise_documents,
         scorer=reqa.ListwiseScorer,
         baselines=reqa_baselines.LISTWISE,
+        note=WITHIN_CANDIDATES,
     ),
     "reqa_likelihood": Family(
         settings=LikelihoodSettings,
@@ -108,6 +116,7 @@ FAMILIES: dict[str, Family] = {
         scorer=reqa.LikelihoodScorer,
         baselines=reqa_baselines.LIKELIHOOD,
         asking=Likelihoods,
+        note=WITHIN_CANDIDATES,
     ),
     "reqa_generate": Family(
         settings=GenerateSettings,
@@ -136,6 +145,12 @@ def family(name: object, *, where: str) -> Family:
 def metric_rows(name: str) -> dict[str, Metric[Any]]:
     """The metric table of a family, {} for a name that is none."""
     return dict(FAMILIES[name].scorer.METRICS) if name in FAMILIES else {}
+
+
+def notes(names: Iterable[str]) -> list[str]:
+    """What a reader must know of the numbers of these families, each once; names of no family have none."""
+    found = (FAMILIES[name].note for name in names if name in FAMILIES)
+    return list(dict.fromkeys(note for note in found if note))
 
 
 def scoring_names() -> tuple[str, ...]:

@@ -102,7 +102,10 @@ class Asking:
 
 @dataclass(frozen=True, kw_only=True)
 class Family:
-    """One row of FAMILIES; `document` is the TypedDict of a document, `load` makes them all from the settings."""
+    """One row of FAMILIES; `document` is the TypedDict of a document, `load` makes them all from the settings.
+
+    `note` is what a reader must know of its numbers; it stands wherever they do.
+    """
 
     settings: type[Settings]
     document: type
@@ -110,3 +113,4 @@ class Family:
     scorer: type[Scorer[Any, Any]]
     baselines: Mapping[str, Strategy]
     asking: type[Asking] = Asking
+    note: str = ""

@@ -21,6 +21,7 @@ from support.runs import write_run
 
 from qilin_tasks.commands import report as command
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.families import WITHIN_CANDIDATES
 from qilin_tasks.report import packing, tables
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.beside import write_beside
@@ -30,7 +31,7 @@ from qilin_tasks.report.latex import escape_latex
 from qilin_tasks.report.markdown import markdown
 from qilin_tasks.report.owners import owned
 from qilin_tasks.report.plots import plots_of
-from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, escaped, published_notes, table, warnings
+from qilin_tasks.report.tables import BASELINE, MODEL, PUBLISHED, escaped, notes, table, warnings
 from qilin_tasks.results import stats
 from qilin_tasks.results.reader import find_results
 from qilin_tasks.results.scores import load_scores, short_table
@@ -129,7 +130,7 @@ def test_numbers_over_a_sample_are_not_taken_for_the_published_ones(
     (said,) = [text for text in warnings(*dqa) if "published rows" in text]
     assert said.startswith("qilin_dqa_na, qilin_dqa_bm25, ")
     assert f"qilin_dqa_oracle: {DOCUMENTS} documents here (a sample, or --limit), 2,932 in the data that" in said
-    (note,) = published_notes(dqa[0])
+    (note,) = notes(dqa[0])
     assert note.startswith("Published: Qilin")
     assert "Table 11: zero-shot" in note
     monkeypatch.setattr(tables, "ENOUGH", DOCUMENTS / 3000)
@@ -368,3 +369,23 @@ def test_answers_without_metrics_are_named_with_the_way_out(tmp_path: Path, runs
     faults: list[str] = []
     assert boards_of([*find_results([tmp_path / "p"]), *find_results([runs])], faults=faults)
     assert len(faults) == 1 and "rescore" in faults[0]
+
+
+@pytest.mark.parametrize(("family", "said"), [("reqa", True), ("reqa_likelihood", True), ("reqa_generate", False)])
+def test_a_number_over_candidates_says_so_wherever_it_stands(tmp_path: Path, family: str, said: bool) -> None:
+    docs = [{"doc_key": i, "query": f"q{i}"} for i in range(4)]
+    write_run(
+        tmp_path, model="m", task="reqa_t", docs=docs, responses=["1"] * 4, scores=[{"mrr": i / 4} for i in range(4)],
+        signature=f"{family}|data:1|n:4",
+    )  # fmt: skip
+    folder = tmp_path / "report"
+    build([tmp_path], folder, title="t", resamples=50, seed=1)
+    texts = [(folder / name).read_text(encoding="utf-8") for name in ("report.md", "report.tex", "index.html")]
+    texts.append(short_table([load_scores(result) for result in find_results([tmp_path])]))
+    spoken = [re.sub(r"[\\{}]", "", html.unescape(text)) for text in texts]
+    assert [WITHIN_CANDIDATES.replace("_", "") in text.replace("_", "") for text in spoken] == [said] * 4
+
+
+def test_the_readme_says_the_same_beside_its_numbers(repo: Path) -> None:
+    text = (repo / "lm_eval_tasks" / "reqa" / "README.md").read_text(encoding="utf-8")
+    assert " ".join(text.split()).count(WITHIN_CANDIDATES) == 2

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board
 from qilin_tasks.report.standings import chosen, sentence, standings
-from qilin_tasks.report.tables import MODEL, Cell, column_name, direction, method, number, table
+from qilin_tasks.report.tables import MODEL, Cell, column_name, direction, family_notes, method, number, table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -52,9 +52,8 @@ def _standings(board: Board, analysis: Analysis) -> Iterator[str]:
     body = (
         [_name(row.name, row.kind), escape_latex(row.ranks), number(row.cell.value), _limits(row.cell)] for row in rows
     )
-    yield from _table(
-        f"{board.name}, {column_name(column)}: {metric}. {said}", ["System", "Rank", "Mean", "95\\,\\%"], list(body)
-    )
+    caption = " ".join([f"{board.name}, {column_name(column)}: {metric}.", said, *family_notes(board)])
+    yield from _table(caption, ["System", "Rank", "Mean", "95\\,\\%"], list(body))
 
 
 def _metric(board: Board, analysis: Analysis, metric: str) -> Iterator[str]:
@@ -63,7 +62,8 @@ def _metric(board: Board, analysis: Analysis, metric: str) -> Iterator[str]:
         [_name(row.name, row.kind), *("--" if cell is None else _cell(cell) for cell in row.cells)]
         for row in table(board, analysis, metric)
     ]
-    yield from _table(f"{board.name}: {metric} ({direction(board.higher_is_better[metric])})", heads, body)
+    caption = " ".join([f"{board.name}: {metric} ({direction(board.higher_is_better[metric])})", *family_notes(board)])
+    yield from _table(caption, heads, body)
 
 
 def _table(caption: str, heads: list[str], body: list[list[str]]) -> Iterator[str]:

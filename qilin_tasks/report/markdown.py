@@ -13,9 +13,9 @@ from qilin_tasks.report.tables import (
     direction,
     escaped,
     method,
+    notes,
     number,
     p_value,
-    published_notes,
     share,
     signatures,
     spread,
@@ -32,7 +32,7 @@ def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int,
         lines += _markdown_standings(board, analysis)
         for text in warnings(board, analysis):
             lines += [f"> **Warning:** {escaped(text)}", ""]
-        for text in published_notes(board):
+        for text in notes(board):
             lines += [escaped(text), ""]
         for metric in board.metrics:
             lines += _markdown_table(board, analysis, metric)

@@ -15,7 +15,7 @@ from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.policy import sha256_source
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
 from qilin_tasks.report.standings_page import standings_section
-from qilin_tasks.report.tables import method, published_notes, signatures, warnings
+from qilin_tasks.report.tables import method, notes, signatures, warnings
 from qilin_tasks.report.tables_page import lifts_table, metric_table, pairs_table
 
 #: Files of the report that the page links to.
@@ -82,7 +82,7 @@ def _board(board: Board, analysis: Analysis, name: str, panels: Sequence[Panel])
         for text in told:
             yield f'<p class="warning">{escape(text)}</p>'
         yield "</details>"
-    for text in published_notes(board):
+    for text in notes(board):
         yield f'<p class="soft">{escape(text)}</p>'
     headline = board.headline()
     for metric in headline:

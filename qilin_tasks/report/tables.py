@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from qilin_tasks import families
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.results.published import Published, published_for
@@ -87,10 +88,16 @@ def published_rows(board: Board, metric: str) -> list[TableRow]:
     ]
 
 
-def published_notes(board: Board) -> list[str]:
-    """What the published rows of a board are, once a table of the paper."""
+def notes(board: Board) -> list[str]:
+    """What the numbers of a board's families are not, and what its published rows are, once a table of the paper."""
     rows = [row for column in board.columns for row in _published(column)]
-    return list(dict.fromkeys(f"Published: {row.source}, Table {row.table}: {row.note}." for row in rows))
+    published = dict.fromkeys(f"Published: {row.source}, Table {row.table}: {row.note}." for row in rows)
+    return [*family_notes(board), *published]
+
+
+def family_notes(board: Board) -> list[str]:
+    """What a reader must know of the numbers of the board's families."""
+    return families.notes(row.result.parts.get("family", "") for column in board.columns for row in column.rows)
 
 
 def warnings(board: Board, analysis: Analysis) -> list[str]:

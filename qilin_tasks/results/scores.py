@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from qilin_tasks.families import notes
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.stats import UNBOUNDED, Floats, Interval, Range, mean_interval
 
@@ -65,7 +66,7 @@ def load_scores(result: TaskResult) -> Scores:
 
 
 def short_table(scores: Sequence[Scores]) -> str:
-    """Models by tasks as text: the main metric of each task with its standard error."""
+    """Models by tasks as text: the main metric of each task with its standard error, and the families' notes."""
     tasks = list(dict.fromkeys(s.result.task for s in scores))
     models = list(dict.fromkeys(s.result.model for s in scores))
     cells = {}
@@ -77,4 +78,5 @@ def short_table(scores: Sequence[Scores]) -> str:
     rows = [["model", *(metrics[task] for task in tasks)]]
     rows += [[model, *(cells.get((model, task), "-") for task in tasks)] for model in models]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return "\n".join("  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows)
+    lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, *notes(one.result.parts.get("family", "") for one in scores)])
