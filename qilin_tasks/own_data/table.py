@@ -48,12 +48,12 @@ class Faults:
         if len(self.shown) < SHOWN:
             self.shown.append(f"{place}: {what}")
 
-    def stop(self) -> None:
+    def stop(self, way_out: str = HELP) -> None:
         """Raise DataError with all of them; nothing where there are none."""
         if self.count:
             more = f"\n  and {self.count - len(self.shown)} more" if self.count > len(self.shown) else ""
             lines = "".join(f"\n  {line}" for line in self.shown)
-            raise DataError(f"{self.count} faults, nothing was written:{lines}{more}\n{HELP}")
+            raise DataError(f"{self.count} faults, nothing was written:{lines}{more}\n{way_out}")
 
 
 @dataclass

@@ -12,13 +12,13 @@ import numpy as np
 from qilin_tasks.errors import DataError
 from qilin_tasks.families import metric_rows
 from qilin_tasks.metrics.metric import headlines
-from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
+from qilin_tasks.results.reader import GIVEN, Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
 
 #: Conditions in the order of the paper's Table 11; others follow by name.
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
-#: Parts of a signature that a baseline's numbers don't depend on: it reads no prompt.
-PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt")
+#: Parts of a signature that come of asking a language model; baselines and answers from elsewhere read no prompt.
+PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt", "repeats", GIVEN)
 #: The family of rankings that a file holds.
 RUNS = "qilin-run"
 #: Parts that only columns of their own depend on: a result without the part has none of them to compare.
@@ -236,7 +236,7 @@ def _whole(results: Sequence[TaskResult], faults: list[str] | None) -> Iterator[
 
 def _reference_signature(results: Sequence[TaskResult]) -> str | None:
     """The signature that most language models share; a baseline's only where there is no other."""
-    counts = Counter(r.signature for r in results if not r.is_baseline) or Counter(r.signature for r in results)
+    counts = Counter(r.signature for r in results if r.asked) or Counter(r.signature for r in results)
     return counts.most_common(1)[0][0]
 
 
@@ -247,7 +247,7 @@ def difference(result: TaskResult, signature: str | None, *, systems: Collection
     mine, theirs = result.parts, signature_parts(signature)
     if not mine or not theirs:
         return "" if result.signature == signature else "no signature on one side, so what was measured isn't known"
-    ignored: Collection[str] = PROMPT_PARTS if result.is_baseline else systems
+    ignored: Collection[str] = systems if result.asked else PROMPT_PARTS
     changed = [
         f"{key} {mine.get(key, '-')} instead of {theirs.get(key, '-')}"
         for key in {**theirs, **mine}

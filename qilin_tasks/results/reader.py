@@ -16,6 +16,8 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.files import UNFINISHED
 
 NEEDED_KEYS = ("results", "configs", "n-samples", "config")
+#: The part of a signature that names the file of answers, where a system outside of the harness gave them.
+GIVEN = "given"
 # The harness's own name of "no filter".
 NO_FILTER = "none"
 
@@ -56,6 +58,11 @@ class TaskResult:
     def is_baseline(self) -> bool:
         """Whether a baseline of this package answered, not a language model."""
         return self.model_source == "qilin-baseline"
+
+    @property
+    def asked(self) -> bool:
+        """Whether a language model was asked: a baseline and answers from elsewhere read no prompt."""
+        return not self.is_baseline and GIVEN not in self.parts
 
     @property
     def system_parts(self) -> tuple[str, ...]:

@@ -23,11 +23,13 @@ from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.answers import REFUSED_RATE
 from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.results.asides import asides, responses_of
-from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
+from qilin_tasks.results.reader import GIVEN, Sample, TaskResult, iter_samples, read_results
 from qilin_tasks.signature import signature
 
 #: Parts of a signature that describe the prompts and the data: a rescored result keeps them.
-KEPT_PARTS = ("prompt", "gen", "repeats", "shots", "chat", "system", "refs", "data", "engaged", "n", "samples", "v")
+KEPT_PARTS = (
+    "prompt", "gen", "repeats", "shots", "chat", "system", "refs", "data", "engaged", "n", "samples", "v", GIVEN,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
