@@ -7,6 +7,9 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+#: The part that stands for the answers of a system which was not asked through the harness.
+GIVEN = "given"
+
 
 def digest(value: Any, *, length: int = 12) -> str:
     """The first hexadecimal digits of the SHA-256 of a value's canonical JSON."""
@@ -25,3 +28,11 @@ def digest_all(values: Iterable[Any], *, length: int = 12) -> str:
 def signature(family: str, parts: Mapping[str, Any]) -> str:
     """`dqa|ctx:bm25|k:5|…`: parts in the given order; a part that is None is left out."""
     return "|".join([family, *(f"{key}:{value}" for key, value in parts.items() if value is not None)])
+
+
+def signature_parts(text: str | None) -> dict[str, str]:
+    """`dqa|ctx:bm25|k:5` -> {"family": "dqa", "ctx": "bm25", "k": "5"}; {} without a signature."""
+    if not text:
+        return {}
+    family, *rest = text.split("|")
+    return {"family": family, **dict(part.partition(":")[::2] for part in rest)}

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.runs import sample_line, write_run
 
 from qilin_tasks.errors import DataError
-from qilin_tasks.results.reader import find_results, iter_samples, read_results, sample_of_line, signature_parts
+from qilin_tasks.results.reader import find_results, iter_samples, read_results, sample_of_line
+from qilin_tasks.signature import signature_parts
 
 DOCS = [{"doc_key": key, "query": f"问题{key}", "reference": "答案"} for key in (7, 8, 9)]
 

@@ -15,7 +15,8 @@ from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.response_store import stored_count
 from qilin_tasks.harness.store_repair import repair
-from qilin_tasks.results.reader import TaskResult, iter_samples, read_results, signature_parts
+from qilin_tasks.results.reader import TaskResult, iter_samples, read_results
+from qilin_tasks.signature import signature_parts
 
 FORMAT = 1
 HEAD = "compare.json"

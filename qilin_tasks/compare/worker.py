@@ -32,7 +32,7 @@ from qilin_tasks.harness.task_manager import task_manager
 from qilin_tasks.harness.usage import Tally
 from qilin_tasks.parsing.answers import REFUSED, REFUSED_RATE
 from qilin_tasks.results.asides import add_asides
-from qilin_tasks.results.reader import signature_parts
+from qilin_tasks.signature import signature_parts
 
 #: A killed predecessor needs a moment to die.
 LOCK_SECONDS = 60.0

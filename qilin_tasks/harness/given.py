@@ -16,8 +16,7 @@ from qilin_tasks.harness.core import TaskCore
 from qilin_tasks.harness.evaluate import Evaluation, evaluate, sample_size
 from qilin_tasks.harness.registry import register
 from qilin_tasks.harness.task_manager import check_settings, expand, task_manager
-from qilin_tasks.results.reader import GIVEN, signature_parts
-from qilin_tasks.signature import digest_all, signature
+from qilin_tasks.signature import GIVEN, digest_all, signature, signature_parts
 
 #: Parts of the signature that say how a model is asked: nobody asked this system so.
 _ASKED = ("prompt", "gen", "repeats", "shots", "chat", "system")

@@ -12,8 +12,9 @@ import numpy as np
 from qilin_tasks.errors import DataError
 from qilin_tasks.families import metric_rows
 from qilin_tasks.metrics.metric import headlines
-from qilin_tasks.results.reader import GIVEN, Sample, TaskResult, iter_samples
+from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
+from qilin_tasks.signature import GIVEN, signature_parts
 
 #: Conditions in the order of the paper's Table 11; others follow by name.
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
@@ -242,8 +243,6 @@ def _reference_signature(results: Sequence[TaskResult]) -> str | None:
 
 def difference(result: TaskResult, signature: str | None, *, systems: Collection[str] = ()) -> str:
     """Why a result can't stand beside those of `signature`; "" where it can."""
-    from qilin_tasks.results.reader import signature_parts
-
     mine, theirs = result.parts, signature_parts(signature)
     if not mine or not theirs:
         return "" if result.signature == signature else "no signature on one side, so what was measured isn't known"

@@ -10,7 +10,8 @@ from qilin_tasks.families import FAMILIES
 from qilin_tasks.family import Document, Scorer
 from qilin_tasks.parsing.prompts import whole_response
 from qilin_tasks.repeats import score_repeats
-from qilin_tasks.results.reader import Sample, sample_of_line, signature_parts
+from qilin_tasks.results.reader import Sample, sample_of_line
+from qilin_tasks.signature import signature_parts
 
 
 class _Asides:

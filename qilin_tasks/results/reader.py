@@ -14,10 +14,9 @@ from typing import Any
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import UNFINISHED
+from qilin_tasks.signature import GIVEN, signature_parts
 
 NEEDED_KEYS = ("results", "configs", "n-samples", "config")
-#: The part of a signature that names the file of answers, where a system outside of the harness gave them.
-GIVEN = "given"
 # The harness's own name of "no filter".
 NO_FILTER = "none"
 
@@ -73,14 +72,6 @@ class TaskResult:
     def parts(self) -> dict[str, str]:
         """The signature's parts by name; the family is under `family`."""
         return signature_parts(self.signature)
-
-
-def signature_parts(signature: str | None) -> dict[str, str]:
-    """`dqa|ctx:bm25|k:5` -> {"family": "dqa", "ctx": "bm25", "k": "5"}; {} without a signature."""
-    if not signature:
-        return {}
-    family, *rest = signature.split("|")
-    return {"family": family, **dict(part.partition(":")[::2] for part in rest)}
 
 
 @dataclass

@@ -23,8 +23,8 @@ from qilin_tasks.metrics.own import OwnMetric, own_part
 from qilin_tasks.parsing.answers import REFUSED_RATE
 from qilin_tasks.repeats import WithOwn, score_repeats
 from qilin_tasks.results.asides import asides, responses_of
-from qilin_tasks.results.reader import GIVEN, Sample, TaskResult, iter_samples, read_results
-from qilin_tasks.signature import signature
+from qilin_tasks.results.reader import Sample, TaskResult, iter_samples, read_results
+from qilin_tasks.signature import GIVEN, signature
 
 #: Parts of a signature that describe the prompts and the data: a rescored result keeps them.
 KEPT_PARTS = (
