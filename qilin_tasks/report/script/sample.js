@@ -30,15 +30,17 @@ const folded = (list, element = make("pre")) => {
 const plain = (text) => [[text, 0]];
 const final = (answer) => (answer ? (answer[1] === 0 ? answer[0] : answer[1]) : "");
 
-// The pieces of the reference, and of each answer as it counts.
+// The pieces of the reference, and of each answer as it counts. A's are needed twice and made once: of two answers of
+// 20,000 characters that is what takes the time.
 const markings = (passages, reference, answers) => {
   const a = final(answers[place(view.a)]), b = final(answers[place(view.b)]);
+  const [ofA, other] = { pair: () => lacking(a, b), reference: () => lacking(a, reference) }[view.mark]?.() || [];
   const of = {
-    pair: (i, text) => (i === place(view.a) ? lacking(text, b)[0] : i === place(view.b) ? lacking(a, text)[1] : plain(text)),
-    reference: (i, text) => lacking(text, reference)[0],
+    pair: (i, text) => (i === place(view.a) ? ofA : i === place(view.b) ? other : plain(text)),
+    reference: (i, text) => (i === place(view.a) ? ofA : lacking(text, reference)[0]),
     context: (i, text) => copied(text, passages.map((passage) => passage[1])),
   }[view.mark] || ((i, text) => plain(text));
-  return { of, reference: view.mark === "reference" ? lacking(a, reference)[1] : plain(reference) };
+  return { of, reference: view.mark === "reference" ? other : plain(reference) };
 };
 const answerBox = (i, answer, index, of) => {
   const row = state.column.rows[i];
