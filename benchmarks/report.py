@@ -13,7 +13,11 @@ import resource
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
+
+import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -40,16 +44,18 @@ class Writer:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.words = words(self.rng)
-        self.weights = [1 / (rank + 3) for rank in range(len(self.words))]
+        self.cumulated = list(accumulate(1 / (rank + 3) for rank in range(len(self.words))))
 
     def text(self, characters: int) -> str:
-        drawn = self.rng.choices(self.words, self.weights, k=max(1, characters // 2))
+        drawn = self.rng.choices(self.words, cum_weights=self.cumulated, k=max(1, characters // 2))
         return "，".join("".join(drawn[i : i + 6]) for i in range(0, len(drawn), 6))
 
 
-def make_runs(folder: Path, *, models: int, documents: int, conditions: int, note_chars: int = 400) -> None:
+def make_runs(
+    folder: Path, *, models: int, documents: int, conditions: int, note_chars: int, say: Callable[[str], None]
+) -> None:
     """Results files of the harness's shape: answers of about 250 characters, half of it out of 5,000 pieces."""
-    writer, rng = Writer(1), random.Random(2)
+    writer, rng, generator = Writer(1), random.Random(2), np.random.default_rng(3)
     pieces = [writer.text(65) for _ in range(5000)]
     for condition in CONDITIONS[:conditions]:
         docs = [
@@ -75,9 +81,10 @@ def make_runs(folder: Path, *, models: int, documents: int, conditions: int, not
         for model in range(models):
             # A model takes half of its answer from the reference, as real ones share phrases with it.
             responses = [str(doc["reference"])[:120] + rng.choice(pieces) + rng.choice(pieces) for doc in docs]
+            drawn = generator.beta(2 + model / 10, 5, size=(documents, len(METRICS))).round(6).tolist()
             scores = [
-                {m: round(rng.betavariate(2 + model / 10, 5), 6) if m != "answer_chars" else 250.0 for m in METRICS}
-                for _ in docs
+                {**dict(zip(METRICS, row, strict=True)), "answer_chars": float(len(text))}
+                for row, text in zip(drawn, responses, strict=True)
             ]
             write_run(
                 folder / f"model{model}" / condition,
@@ -89,6 +96,7 @@ def make_runs(folder: Path, *, models: int, documents: int, conditions: int, not
                 signature=f"dqa|ctx:{condition}|data:d{condition}|n:{documents}|v:1.0",
                 metadata={"context": condition},
             )
+            say(f"made {condition}, model {model + 1} of {models}")
 
 
 def in_chromium(page: Path) -> dict[str, float]:
@@ -176,14 +184,23 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=10_000)
     parser.add_argument("--no-browser", action="store_true")
     args = parser.parse_args()
+    began = time.perf_counter()
+
+    def said(text: str) -> None:
+        print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
     with tempfile.TemporaryDirectory() as folder:
         runs, out = Path(folder) / "runs", Path(folder) / "report"
         make_runs(
-            runs, models=args.models, documents=args.documents, conditions=args.conditions, note_chars=args.note_chars
+            runs,
+            models=args.models,
+            documents=args.documents,
+            conditions=args.conditions,
+            note_chars=args.note_chars,
+            say=said,
         )
         start, cpu = time.perf_counter(), time.process_time()
-        built = build([runs], out, title="benchmark", resamples=args.resamples, seed=1, say=print)
+        built = build([runs], out, title="benchmark", resamples=args.resamples, seed=1, say=said)
         seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
         page = next(path for path in built.files if path.suffix == ".html")

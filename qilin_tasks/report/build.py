@@ -61,12 +61,13 @@ def build(
     if prices is not None:
         results = priced(results, prices)
     results = owned(results, runs)
-    say(f"reading the samples of {len(results)} results")
-    boards = boards_of(results, faults=faults)
+    boards = boards_of(results, faults=faults, say=say)
     if not boards:
         raise DataError("no whole result is left:\n" + "\n".join(faults))
-    say("statistics")
-    analysed = [(board, analyse(board, resamples=resamples, seed=seed)) for board in boards]
+    analysed = []
+    for board in boards:
+        say(f"statistics of {board.name}")
+        analysed.append((board, analyse(board, resamples=resamples, seed=seed)))
     say("packing the samples")
     packed = pack(boards, budget=BUDGET, title=title, one_file=one_file)
     say("writing")

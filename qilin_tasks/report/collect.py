@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -120,8 +120,10 @@ def board_of(result: TaskResult) -> str:
     return result.task.removesuffix(f"_{condition}") if condition else result.task
 
 
-def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None) -> list[Board]:
-    """Read all samples and arrange them.
+def boards_of(
+    results: Sequence[TaskResult], *, faults: list[str] | None = None, say: Callable[[str], None] = lambda text: None
+) -> list[Board]:
+    """Read all samples and arrange them; `say` gets a line before each task.
 
     Raises DataError for a damaged samples file; with `faults`, it is named there and left out.
     """
@@ -129,14 +131,15 @@ def boards_of(results: Sequence[TaskResult], *, faults: list[str] | None = None)
     for result in results:
         by_board.setdefault(board_of(result), {}).setdefault(result.task, []).append(result)
     boards = []
-    made = {
-        name: [column for task, members in tasks.items() if (column := _column(task, members, faults)).rows]
-        for name, tasks in sorted(by_board.items())
-    }
+    made: dict[str, list[Column]] = {}
+    for name, tasks in sorted(by_board.items()):
+        for task, members in tasks.items():
+            say(f"reading {task}, {len(members)} results")
+            column = _column(task, members, faults)
+            if column.rows:
+                made.setdefault(name, []).append(column)
     _put_runs_beside([column for columns in made.values() for column in columns])
     for name, columns in made.items():
-        if not columns:
-            continue
         order = {condition: i for i, condition in enumerate(CONDITION_ORDER)}
         columns.sort(key=lambda column: (order.get(column.condition, len(order)), column.condition))
         rows = [row for column in columns for row in column.rows]
@@ -178,31 +181,21 @@ def _put_runs_beside(columns: Sequence[Column]) -> None:
             )
 
 
+#: What documents of one data fingerprint are clustered by.
+_Clusters = dict[Hashable, dict[int | str, Hashable | None]]
+
+
 def _column(task: str, results: Sequence[TaskResult], faults: list[str] | None) -> Column:
     documents: dict[int | str, Document] = {}
-    # Documents are parsed once for each data fingerprint: that is most of a samples file.
-    seen: dict[Hashable, dict[int | str, Hashable | None]] = {}
+    seen: _Clusters = {}
     rows = []
-    for result in _whole(results, faults):
-        data = (result.parts.get("data"), result.n) if result.signature else object()
-        clusters = seen.get(data)
-        entries: list[tuple[int | str, Hashable | None, dict[str, float]]] = []
-        outputs: dict[int | str, str] = {}
-        answers: dict[int | str, str | None] = {}
-        found: dict[int | str, Hashable | None] = {}
-        for sample in iter_samples(result):
-            key = sample.key
-            if clusters is None:
-                found[key] = cluster_of(sample)
-                if key not in documents:
-                    documents[key] = shown_document(sample.doc, sample.target)
-            entries.append((key, (clusters or found).get(key), sample.scores))
-            if key not in outputs:
-                outputs[key], answers[key] = shown_output(sample)
-        if clusters is None:
-            seen[data] = found
-        scores = collect(result, entries)
-        rows.append(Row(scores, [outputs[key] for key in scores.keys], [answers[key] for key in scores.keys]))
+    for result in results:
+        try:
+            rows.append(_row(result, documents, seen))
+        except DataError as error:
+            if faults is None:
+                raise
+            faults.append(f"{result.model} {result.task} left out: {error}")
     signature = _reference_signature([row.result for row in rows]) if rows else None
     # What any model of a comparison brings along of its own is a part of each system, and no other question.
     systems = {part for row in rows for part in row.result.system_parts}
@@ -215,24 +208,38 @@ def _column(task: str, results: Sequence[TaskResult], faults: list[str] | None) 
     return Column(task, condition_of(results[0]), signature, documents, judged)
 
 
-def _whole(results: Sequence[TaskResult], faults: list[str] | None) -> Iterator[TaskResult]:
-    """The results whose samples can be read to the end."""
-    for result in results:
-        try:
-            if not set(result.values) - {"bypass"}:
-                raise DataError(
-                    f"{result.path} holds answers without metrics (--predict_only): qilin-tasks rescore "
-                    f"{result.path.parent} computes them, without a model"
-                )
-            if faults is not None:
-                for _ in iter_samples(result):
-                    pass
-        except DataError as error:
-            if faults is None:
-                raise
-            faults.append(f"{result.model} {result.task} left out: {error}")
-        else:
-            yield result
+def _row(result: TaskResult, documents: dict[int | str, Document], seen: _Clusters) -> Row:
+    """The samples of a result; documents and clusters that are new are put to the others once all could be read.
+
+    Documents are parsed once for each data fingerprint: that is most of a samples file. Raises DataError for a file
+    that can't be read to its end.
+    """
+    if not set(result.values) - {"bypass"}:
+        raise DataError(
+            f"{result.path} holds answers without metrics (--predict_only): qilin-tasks rescore "
+            f"{result.path.parent} computes them, without a model"
+        )
+    data = (result.parts.get("data"), result.n) if result.signature else object()
+    clusters = seen.get(data)
+    entries: list[tuple[int | str, Hashable | None, dict[str, float]]] = []
+    outputs: dict[int | str, str] = {}
+    answers: dict[int | str, str | None] = {}
+    found: dict[int | str, Hashable | None] = {}
+    new: dict[int | str, Document] = {}
+    for sample in iter_samples(result):
+        key = sample.key
+        if clusters is None:
+            found[key] = cluster_of(sample)
+            if key not in documents and key not in new:
+                new[key] = shown_document(sample.doc, sample.target)
+        entries.append((key, (clusters or found).get(key), sample.scores))
+        if key not in outputs:
+            outputs[key], answers[key] = shown_output(sample)
+    if clusters is None:
+        seen[data] = found
+    documents |= new
+    scores = collect(result, entries)
+    return Row(scores, [outputs[key] for key in scores.keys], [answers[key] for key in scores.keys])
 
 
 def _reference_signature(results: Sequence[TaskResult]) -> str | None:

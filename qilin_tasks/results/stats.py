@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 BLOCK_CELLS = 1_000_000
 # Whole numbers up to here, and their sums, are exact in float64, in whatever order they are added.
 EXACT_INTEGERS = 2.0**52
+# Pairs whose flipped differences are looked at together: they stay in the processor's cache.
+PAIRS_AT_ONCE = 64
 # Permutations for each test of a family, so that Holm's correction leaves p values far below 5 %.
 PERMUTATIONS_PER_TEST = 50
 # Below this many clusters a bootstrap of a difference is too narrow; Student's t is used.
@@ -240,8 +242,14 @@ def sign_flip_p(
     threshold = observed - 1e-11 * np.abs(differences).sum(axis=0) - 2 * len(sums)
     hits, patterns = np.zeros(len(first), dtype=np.int64), 0
     for signs in _signs(len(sums), resamples=resamples, seed=seed):
-        flipped = signs @ whole
-        hits += (np.abs(flipped[:, first] - flipped[:, second]) >= threshold).sum(axis=0)
+        # A system a row: what a pair compares lies side by side, which forty systems' thousands of pairs need.
+        flipped = whole.T @ signs.T
+        for start in range(0, len(first), PAIRS_AT_ONCE):
+            some = slice(start, start + PAIRS_AT_ONCE)
+            gaps = flipped[first[some]]
+            gaps -= flipped[second[some]]
+            np.abs(gaps, out=gaps)
+            hits[some] += np.count_nonzero(gaps >= threshold[some, None], axis=1)
         patterns += len(signs)
     return hits / patterns if _is_exact(len(sums), resamples) else (hits + 1) / (patterns + 1)
 
