@@ -92,6 +92,35 @@ def test_models_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert {r.model for r in find_results([tmp_path / "runs1"])} == {"m (m)", "m (m-renamed)"}
 
 
+def arguments(path: Path, given: object) -> None:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    data["config"]["model_args"] = given
+    path.write_text(json.dumps(data), encoding="utf-8")
+
+
+def test_a_model_is_one_row_through_its_conditions(tmp_path: Path) -> None:
+    """Two precisions of one model, each asked two tasks into folders of its own: two rows, not four."""
+    for number in ("float16", "bfloat16"):
+        for task in ("na", "bm25"):
+            arguments(a_run(tmp_path / f"{task}-{number}" / "m", task=task), f"pretrained=m,dtype={number}")
+    found = [(r.model, r.task) for r in find_results([tmp_path])]
+    assert found == [(f"m (dtype={number})", task) for number in ("bfloat16", "float16") for task in ("bm25", "na")]
+    # Without a second precision nothing has to be told apart, whatever the folders are called.
+    assert {r.model for r in find_results([tmp_path / "na-float16", tmp_path / "bm25-float16"])} == {"m"}
+
+
+def test_folders_of_the_same_arguments_take_the_fewest_labels(tmp_path: Path) -> None:
+    for run in ("first", "second"):
+        for task in ("na", "bm25"):
+            a_run(tmp_path / run / task / "m", task=task)
+    assert [r.model for r in find_results([tmp_path])] == ["m (first)"] * 2 + ["m (second)"] * 2
+    # A label never stands for two models: here the runs' folders would mix their precisions.
+    for path in (tmp_path / "first" / "na" / "m").glob("results_*"):
+        arguments(path, {"pretrained": "m", "dtype": "float16"})
+    labels = [(r.model, r.path.parts[-4:-2]) for r in find_results([tmp_path])]
+    assert len({model for model, _ in labels if "first" in model}) == 2
+
+
 def test_a_damaged_file_is_named_and_left_out_where_that_is_wanted(tmp_path: Path) -> None:
     whole = a_run(tmp_path / "a")
     damaged = a_run(tmp_path / "b")

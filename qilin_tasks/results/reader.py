@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ from qilin_tasks.signature import GIVEN, signature_parts
 NEEDED_KEYS = ("results", "configs", "n-samples", "config")
 # The harness's own name of "no filter".
 NO_FILTER = "none"
+#: Characters of arguments that a name can bear behind it.
+MOST_ARGUMENTS = 60
 
 # Strings in JSON hold their quotes escaped, so these can only be keys.
 _TAIL = b', "resps": '
@@ -304,22 +306,52 @@ def _run_folder(result: TaskResult) -> Path:
 
 
 def _told_apart(results: Iterable[TaskResult]) -> Iterator[TaskResult]:
-    """Models of one name out of several folders get the part of the path that tells them apart behind their name."""
+    """Models of one name get behind it what tells them apart, where one of them has a task twice."""
     by_model: dict[str, list[TaskResult]] = {}
     for result in results:
         by_model.setdefault(result.model, []).append(result)
     for model, members in by_model.items():
-        if max(Counter(result.task for result in members).values()) == 1:
-            yield from members
-            continue
-        folders = sorted({_run_folder(result) for result in members})
-        # From the end: the first place where all folders differ, else the whole path.
-        places = range(1, min(len(folder.parts) for folder in folders))
-        columns = ([folder.parts[-place] for folder in folders] for place in places)
-        labels = next((names for names in columns if len(set(names)) == len(names)), [str(f) for f in folders])
-        label = dict(zip(folders, labels, strict=True))
-        for result in members:
-            yield replace(result, model=f"{model} ({label[_run_folder(result)]})")
+        for result, label in zip(members, _labels(members), strict=True):
+            yield replace(result, model=f"{model} ({label})") if label else result
+
+
+def _labels(results: Sequence[TaskResult]) -> list[str]:
+    """What tells results of one name apart: nothing, the arguments that differ, or a part of their folders' paths.
+
+    A label stands for one model, under all the conditions that it was asked: of the parts of the paths the one that
+    takes the fewest labels, from the end on; whole paths where no part does.
+    """
+    arguments = [_arguments(result) for result in results]
+
+    def apart(labels: Sequence[str]) -> bool:
+        tasks = {(label, result.task) for label, result in zip(labels, results, strict=True)}
+        return len(tasks) == len(results)
+
+    def whole(labels: Sequence[str]) -> bool:
+        """Whether a label has one set of arguments."""
+        return len({(label, str(given)) for label, given in zip(labels, arguments, strict=True)}) == len(set(labels))
+
+    if apart(nothing := [""] * len(results)):
+        return nothing
+    names = dict.fromkeys(name for given in arguments for name in given)
+    differing = [name for name in names if len({given.get(name) for given in arguments}) > 1]
+    told = [", ".join(f"{name}={given[name]}" for name in differing if name in given) for given in arguments]
+    if apart(told) and max(map(len, told)) <= MOST_ARGUMENTS:
+        return told
+    folders = [_run_folder(result) for result in results]
+    places = range(1, min(len(folder.parts) for folder in folders))
+    columns = [[folder.parts[-place] for folder in folders] for place in places]
+    fitting = [labels for labels in columns if apart(labels) and whole(labels)]
+    return min(fitting, key=lambda labels: len(set(labels)), default=[str(folder) for folder in folders])
+
+
+def _arguments(result: TaskResult) -> dict[str, str]:
+    """The model's arguments as texts, sorted by name; the harness notes them as a map or as it was given them."""
+    given = result.model_args
+    if isinstance(given, str):
+        given = dict(part.partition("=")[::2] for part in given.split(",") if part)
+    found = {str(name): str(value) for name, value in given.items()} if isinstance(given, Mapping) else {}
+    return dict(sorted({"model": result.model_source, **found}.items()))
 
 
 def find_results(roots: Iterable[Path], *, faults: list[str] | None = None) -> list[TaskResult]:
