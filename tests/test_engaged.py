@@ -21,8 +21,9 @@ from qilin_tasks.dqa.scorer import METRICS, DQAScorer
 from qilin_tasks.families import FAMILIES
 from qilin_tasks.metrics.metric import Metric, rows, score_table, with_share
 from qilin_tasks.report.analysis import analyse
-from qilin_tasks.report.collect import boards_of, difference
+from qilin_tasks.report.collect import boards_of
 from qilin_tasks.report.tables import results_csv
+from qilin_tasks.report.variants import difference
 from qilin_tasks.results.reader import find_results, iter_samples
 
 # (answer, whether the user acted): the model says 一二, so that ROUGE-L is 1, 0.5, 0, 2/3.

@@ -96,7 +96,7 @@ def test_from_questions_to_rows_that_everything_reads(
 def test_answers_stand_beside_models_whatever_these_were_asked_with(tmp_path: Path) -> None:
     signatures = {
         "model": "dqa|ctx:na|prompt:a|gen:b|shots:0|chat:1|data:d|n:3",
-        "other": "dqa|ctx:na|prompt:x|gen:b|shots:0|chat:1|data:d|n:3",
+        "other": "dqa|ctx:na|prompt:a|gen:x|shots:0|chat:1|data:d|n:3",
         "system": "dqa|ctx:na|data:d|n:3|given:1",
         "second": "dqa|ctx:na|data:d|n:3|given:2",
         "apart": "dqa|ctx:na|data:e|n:3|given:3",
@@ -109,7 +109,7 @@ def test_answers_stand_beside_models_whatever_these_were_asked_with(tmp_path: Pa
     (board,) = boards_of(find_results([tmp_path]))
     problems = {row.result.model: row.problem for row in board.columns[0].rows}
     assert [name for name, problem in problems.items() if not problem] == ["model", "second", "system"]
-    assert "prompt x instead of a" in problems["other"]
+    assert "gen x instead of b" in problems["other"]
     assert "data e instead of d" in problems["apart"]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,18 +11,14 @@ import numpy as np
 from qilin_tasks.errors import DataError
 from qilin_tasks.families import metric_rows
 from qilin_tasks.metrics.metric import headlines
+from qilin_tasks.report.variants import beside_models, difference, reference_signature
 from qilin_tasks.results.reader import Sample, TaskResult, iter_samples
 from qilin_tasks.results.scores import Scores, cluster_of, collect
-from qilin_tasks.signature import GIVEN, signature_parts
 
 #: Conditions in the order of the paper's Table 11; others follow by name.
 CONDITION_ORDER = ("na", "bm25", "bert", "dense", "oracle")
-#: Parts of a signature that come of asking a language model; baselines and answers from elsewhere read no prompt.
-PROMPT_PARTS = ("chat", "system", "gen", "shots", "prompt", "repeats", GIVEN)
 #: The family of rankings that a file holds.
 RUNS = "qilin-run"
-#: Parts that only columns of their own depend on: a result without the part has none of them to compare.
-COLUMN_PARTS = ("engaged",)
 MOST_OUTPUT_CHARS = 20_000
 _QUERIES = ("query", "question", "input", "text", "problem")
 _PASSAGES = ("notes", "passages", "candidates", "context", "contexts", "choices")
@@ -128,7 +123,8 @@ def boards_of(
     Raises DataError for a damaged samples file; with `faults`, it is named there and left out.
     """
     by_board: dict[str, dict[str, list[TaskResult]]] = {}
-    for result in results:
+    placed, notes = beside_models(results)
+    for result in placed:
         by_board.setdefault(board_of(result), {}).setdefault(result.task, []).append(result)
     boards = []
     made: dict[str, list[Column]] = {}
@@ -138,7 +134,7 @@ def boards_of(
             column = _column(task, members, faults)
             if column.rows:
                 made.setdefault(name, []).append(column)
-    _put_runs_beside([column for columns in made.values() for column in columns])
+    _put_runs_beside([column for columns in made.values() for column in columns], notes)
     for name, columns in made.items():
         order = {condition: i for i, condition in enumerate(CONDITION_ORDER)}
         columns.sort(key=lambda column: (order.get(column.condition, len(order)), column.condition))
@@ -150,7 +146,8 @@ def boards_of(
             better |= {
                 m: known.higher_is_better for m, known in metric_rows(row.result.parts.get("family", "")).items()
             }
-        warnings = [
+        warnings = [note for column in columns for note in notes.get(column.task, ())]
+        warnings += [
             f"{column.task}, {row.result.model}: {row.problem}"
             for column in columns
             for row in column.rows
@@ -160,8 +157,11 @@ def boards_of(
     return boards
 
 
-def _put_runs_beside(columns: Sequence[Column]) -> None:
-    """Rankings of other systems (`rank`, `score`) stand beside those of models, where both ranked the same requests."""
+def _put_runs_beside(columns: Sequence[Column], notes: dict[str, list[str]]) -> None:
+    """Rankings of other systems (`rank`, `score`) stand beside those of models, where both ranked the same requests.
+
+    Where they did not, `notes` says so.
+    """
 
     def config(column: Column) -> object:
         return column.rows[0].result.metadata.get("config")
@@ -171,13 +171,17 @@ def _put_runs_beside(columns: Sequence[Column]) -> None:
 
     runs = [column for column in columns if family(column) == RUNS]
     for column in columns:
-        if family(column).startswith("qilin-") and family(column) != RUNS:
-            column.rows.extend(
-                row
-                for other in runs
-                if config(other) == config(column)
-                for row in other.compared
-                if set(row.scores.keys) == column.documents.keys()
+        if not family(column).startswith("qilin-") or family(column) == RUNS:
+            continue
+        asked = column.documents.keys()
+        for row in [row for other in runs if config(other) == config(column) for row in other.compared]:
+            if set(row.scores.keys) == asked:
+                column.rows.append(row)
+                continue
+            both = len(asked & set(row.scores.keys))
+            notes.setdefault(column.task, []).append(
+                f"{row.result.model} is not beside {column.task}: of its {len(row.scores.keys):,} requests the models "
+                f"were asked {both:,}, and {len(asked) - both:,} others"
             )
 
 
@@ -196,7 +200,7 @@ def _column(task: str, results: Sequence[TaskResult], faults: list[str] | None) 
             if faults is None:
                 raise
             faults.append(f"{result.model} {result.task} left out: {error}")
-    signature = _reference_signature([row.result for row in rows]) if rows else None
+    signature = reference_signature([row.result for row in rows]) if rows else None
     # What any model of a comparison brings along of its own is a part of each system, and no other question.
     systems = {part for row in rows for part in row.result.system_parts}
     judged = [
@@ -240,28 +244,6 @@ def _row(result: TaskResult, documents: dict[int | str, Document], seen: _Cluste
     documents |= new
     scores = collect(result, entries)
     return Row(scores, [outputs[key] for key in scores.keys], [answers[key] for key in scores.keys])
-
-
-def _reference_signature(results: Sequence[TaskResult]) -> str | None:
-    """The signature that most language models share; a baseline's only where there is no other."""
-    counts = Counter(r.signature for r in results if r.asked) or Counter(r.signature for r in results)
-    return counts.most_common(1)[0][0]
-
-
-def difference(result: TaskResult, signature: str | None, *, systems: Collection[str] = ()) -> str:
-    """Why a result can't stand beside those of `signature`; "" where it can."""
-    mine, theirs = result.parts, signature_parts(signature)
-    if not mine or not theirs:
-        return "" if result.signature == signature else "no signature on one side, so what was measured isn't known"
-    ignored: Collection[str] = systems if result.asked else PROMPT_PARTS
-    changed = [
-        f"{key} {mine.get(key, '-')} instead of {theirs.get(key, '-')}"
-        for key in {**theirs, **mine}
-        if key not in ignored
-        and mine.get(key) != theirs.get(key)
-        and not (key in COLUMN_PARTS and (key not in mine or key not in theirs))
-    ]
-    return f"other signature ({', '.join(changed)}): not compared" if changed else ""
 
 
 def shown_output(sample: Sample) -> tuple[str, str | None]:
