@@ -1,9 +1,10 @@
 """Generated hostile outputs through the scorer of every family: a value in its range for each, never a crash.
 
-    python benchmarks/hostile_outputs.py --outputs 10000
+    python benchmarks/hostile_outputs.py --outputs 10000 [--kept families.jsonl]
 
 Documents are those of the embedded samples. Log-likelihoods are huge, tiny, equal and infinite; what is no number must
-be refused. Ends with one JSON line.
+be refused. Ends with one JSON line; seconds are processor time. `--kept` holds a line for each family that is through:
+the same command goes on behind it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def run(name: str, outputs: list[str | None]) -> dict[str, Any]:
     scorer, asking = family.scorer(settings), family.asking(settings)
     docs = list(family.load(settings))
     asked = [len(asking.requests(doc, ["p"] * len(asking.views(doc)), ["yes", "no"])) for doc in docs]
-    start, scored, refused = time.perf_counter(), 0, 0
+    start, scored, refused = time.process_time(), 0, 0
     if asking.kind == "loglikelihood":
         for number in range(0, len(outputs), len(docs)):
             values = cycle((*NUMBERS, float(number)))
@@ -72,7 +73,9 @@ def run(name: str, outputs: list[str | None]) -> dict[str, Any]:
             if not full:
                 break
             scored += check(scorer.score([doc for doc, _ in full], [answers for _, answers in full]), scorer.METRICS)
-    return {"documents": scored, "nan_refused": refused, "seconds": round(time.perf_counter() - start, 1)}
+            print(f"\r{name}: {scored} documents", end="", file=sys.stderr, flush=True)
+        print(file=sys.stderr)
+    return {"documents": scored, "nan_refused": refused, "seconds": round(time.process_time() - start, 1)}
 
 
 def check(rows: list[dict[str, float]], table: Any) -> int:
@@ -90,11 +93,24 @@ def main() -> int:
     parser.add_argument("--outputs", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--families", nargs="+", default=list(SETTINGS), choices=list(SETTINGS))
+    parser.add_argument("--kept", type=Path, help="JSON lines of the families that are through, and of those to come")
     arguments = parser.parse_args()
     from support.hostile import hostile_outputs
 
     outputs = list(hostile_outputs(arguments.outputs, seed=arguments.seed))
-    report = {name: run(name, outputs) for name in arguments.families}
+    # Another number of outputs or another seed is another run.
+    this = {"outputs": arguments.outputs, "seed": arguments.seed}
+    lines = (
+        arguments.kept.read_text(encoding="utf-8").splitlines() if arguments.kept and arguments.kept.exists() else []
+    )
+    kept = [row for row in map(json.loads, lines) if row["run"] == this]
+    report = {row["family"]: row["report"] for row in kept}
+    for name in arguments.families:
+        if name not in report:
+            report[name] = run(name, outputs)
+            if arguments.kept:
+                with arguments.kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"run": this, "family": name, "report": report[name]}) + "\n")
     print(json.dumps({"outputs": arguments.outputs, "seed": arguments.seed, "families": report}))
     return 0
 

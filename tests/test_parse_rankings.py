@@ -123,6 +123,11 @@ OUTPUTS: list[tuple[str, int, tuple[int, ...]]] = [
     ("Top 3: 3, 1, 2", 3, (3, 1, 2)),
     ("```python\nranking = [3, 1, 2]\n```", 3, (3, 1, 2)),
     ("① [3]\n② [1]\n③ [2]", 3, (3, 1, 2)),
+    # numbers beyond what a float holds, and below nought
+    ('{"3": 1e309}', 3, (3,)),
+    ('{"1": 2, "3": [1e309]}', 3, (3, 1)),
+    ('{"1": -2.5, "2": 1.0, "3": 2.5}', 3, (3, 2, 1)),
+    ('[{"id": 1, "score": -0.2}, {"id": 2, "score": -0.1}, {"id": 3, "score": -3e2}]', 3, (2, 1, 3)),
     ("[2023年穿搭] 不错", 3, ()),
     ("1. 3 - 羊绒\n2. 1 - 帽子", 3, ()),
     # several rankings: the last complete one, else the longest
@@ -208,7 +213,7 @@ FRAGMENTS += [
     "&gt;",
     "and ",
 ]
-FRAGMENTS += ["排序", "Rank 1: ", "- ", "|", "9" * 30, "\ud800"]
+FRAGMENTS += ["排序", "Rank 1: ", "- ", "|", "9" * 30, "\ud800", '{"3": ', "[[1, ", "1e309", "-1e999", "]]"]
 fragments = st.sampled_from(FRAGMENTS)
 texts = st.one_of(st.text(), st.lists(fragments, max_size=40).map("".join))
 

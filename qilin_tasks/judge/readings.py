@@ -31,7 +31,7 @@ _PAIR = re.compile(
 _LONE = re.compile(r"\W*(?:(?P<first>[1１])|(?P<second>[2２]))\W*\Z")
 _ANNOUNCED = re.compile(r"(?:判断|结论|裁决|verdict|judge?ment|conclusion)(?:是|为| is)?\s*[:：]?\s*", re.IGNORECASE)
 _NUGGET = re.compile(
-    r"^[\s\-*•·]*(?:\d+[.、)）]\s*)?\**(?P<kind>关键|次要|vital|okay|ok)\**\s*[:：]\s*\**(?P<text>\S.*)$",
+    r"^[\s\-*•·]*(?:\d+[.、)）]\s*\**)?(?P<kind>关键|次要|vital|okay|ok)\**\s*[:：]\s*\**(?P<text>\S.*)$",
     re.IGNORECASE,
 )
 _VITAL = ("关键", "vital")

@@ -35,6 +35,20 @@ class _NoSynonyms:
         return []
 
 
+class _Stemmer:
+    """nltk's own, each word once: a text that repeats itself would wait for the same stem again and again."""
+
+    def __init__(self) -> None:
+        from nltk.stem.porter import PorterStemmer
+
+        self.stem = lru_cache(maxsize=100_000)(PorterStemmer().stem)
+
+
+@lru_cache(maxsize=1)
+def _stemmer() -> _Stemmer:
+    return _Stemmer()
+
+
 def check_meteor(*, synonyms: str, download: bool = False) -> None:
     """Loads what METEOR needs, before anything is generated. Raises DependencyError with the ways to get it."""
     if synonyms not in SYNONYMS:
@@ -55,7 +69,8 @@ def meteor(hypothesis: Sequence[str], references: Sequence[Sequence[str]], *, sy
     if not hypothesis:
         return 0.0
     wordnet = _wordnet(False) if synonyms == "wordnet" else _NoSynonyms()
-    return float(_nltk().meteor_score([list(reference) for reference in references], list(hypothesis), wordnet=wordnet))
+    golds = [list(reference) for reference in references]
+    return float(_nltk().meteor_score(golds, list(hypothesis), stemmer=_stemmer(), wordnet=wordnet))
 
 
 def meteor_signature(*, synonyms: str) -> str:

@@ -20,8 +20,9 @@ _CITATION = re.compile(
     rf"[\[【]\s*{_WORD}?\s*(?P<inside>{_LIST})\s*[\]】]|(?<![a-z])(?:{_NAMED})\s*(?P<prose>{_LIST})", re.IGNORECASE
 )
 _RANGE = re.compile(rf"({_N})\s*(?:[~–—-]|to|至|到)\s*(?:笔记)?({_N})|({_N})")
-# A mark behind the full stop belongs to the sentence before it.
-_BEHIND = re.compile(r"([。！？!?.]+)((?:\s*(?:[\[【][^\[\]【】\n]{1,40}[\]】]))+)")
+# A mark behind the full stop belongs to the sentence before it. Of a run of stops only the first can begin a match:
+# trying each of them is quadratic.
+_BEHIND = re.compile(r"(?<![。！？!?.])([。！？!?.]+)((?:\s*(?:[\[【][^\[\]【】\n]{1,40}[\]】]))+)")
 
 
 class Citations(NamedTuple):

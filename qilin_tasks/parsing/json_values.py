@@ -39,33 +39,34 @@ class _Frame:
         self.value: list[Written] | Pairs = [] if kind == "[" else Pairs()
         self.children: list[Found] = []
         self.key: str | None = None
-        self.current: Written | None = None
+        # What came last: words, or a value.
+        self.words: list[str] = []
+        self.inner: Written | None = None
         self.prose = False
 
     def word(self, written: str, *, quoted: bool) -> None:
         """Take a quoted string, a number or a word; two of them side by side are prose."""
-        if isinstance(self.current, str):
-            self.prose = True
-            written = f"{self.current} {written}"
-        elif self.current is not None:
-            return
-        self.prose |= not quoted and len(written) > _LONGEST_WORD
-        self.current = written
+        if self.inner is None:
+            self.prose |= bool(self.words) or (not quoted and len(written) > _LONGEST_WORD)
+            self.words.append(written)
 
     def colon(self) -> None:
         """What came last is a key."""
-        if self.kind == "{" and isinstance(self.current, str) and self.key is None:
-            self.key, self.current = self.current, None
+        if self.kind == "{" and self.words and self.key is None:
+            self.key = " ".join(self.words)
+            self.words.clear()
 
     def flush(self) -> None:
         """Take what came last as a value."""
-        if self.current is not None:
+        last = " ".join(self.words) if self.words else self.inner
+        if last is not None:
             if isinstance(self.value, Pairs):
                 if self.key is not None:
-                    self.value.items.append((self.key, self.current))
+                    self.value.items.append((self.key, last))
             else:
-                self.value.append(self.current)
-        self.key = self.current = None
+                self.value.append(last)
+        self.words.clear()
+        self.key = self.inner = None
 
 
 def json_values(text: str) -> list[Found]:
@@ -116,8 +117,8 @@ def _close(stack: list[_Frame], kind: str, end: int, open_kinds: dict[str, int],
     whole = Found(frame.value, frame.start, end)
     if stack:
         stack[-1].children.append(whole)
-        if stack[-1].current is None:
-            stack[-1].current = frame.value
+        if not stack[-1].words and stack[-1].inner is None:
+            stack[-1].inner = frame.value
     else:
         found.append(whole)
 
@@ -138,10 +139,9 @@ def _cut(stack: list[_Frame], end: int) -> list[Found]:
         return found
     value: Written | None = None
     for frame in reversed(stack):
+        frame.words.clear()
         if value is not None:
-            frame.current = value
-        elif isinstance(frame.current, str):
-            frame.current = None
+            frame.inner = value
         frame.flush()
         value = frame.value
     return [*found, Found(value or [], stack[0].start, end)]

@@ -178,7 +178,7 @@ def _value(written: Written) -> Value | None:
     number = scalar(written)
     if number is None:
         return None
-    kind = "rank" if RANK_KEY.search(written) else "number" if number == int(number) and "." not in written else "score"
+    kind = "rank" if RANK_KEY.search(written) else "number" if number.is_integer() and "." not in written else "score"
     return Value(kind, number)
 
 

@@ -29,7 +29,7 @@ _WITHIN = re.compile(
     rf"(?:(?P<rank>{_RANK})|(?P<score>{_SCORE}))(?: ?(?:is|of|as))?[ :=#(-]{{0,4}}{_NUMBER}", re.IGNORECASE
 )
 _SCALAR = re.compile(
-    r"\W{0,3}(?:rank|第|top)?\W{0,3}(-?[0-9]{1,9}(?:\.[0-9]{1,20})?(?:e-?[0-9]{1,3})?)(?![0-9])", re.IGNORECASE
+    r"\W{0,6}?(?:(?:rank|第|top)\W{0,3})?(-?[0-9]{1,9}(?:\.[0-9]{1,20})?(?:e-?[0-9]{1,3})?)(?![0-9])", re.IGNORECASE
 )
 
 

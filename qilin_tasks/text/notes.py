@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import regex
@@ -18,6 +18,7 @@ _HASHTAG = re.compile(r"#([^#\[\]\n]{1,60})\[话题\]#?")
 _BLANKS = re.compile(r"[^\S\n]+")
 _LINES = re.compile(r"\s*\n\s*")
 _CLUSTER = regex.compile(r"\X")
+_PIECE = 256
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,23 @@ def trim(text: str, budget: int) -> str:
     if len(text) <= budget:
         return text
     limit, end = max(budget - len(ELLIPSIS), 0), 0
-    for cluster in _CLUSTER.finditer(text):
-        if cluster.end() > limit:
+    for cluster_end in _cluster_ends(text):
+        if cluster_end > limit:
             break
-        end = cluster.end()
+        end = cluster_end
     return (text[:end].rstrip() + ELLIPSIS)[:budget]
+
+
+def _cluster_ends(text: str) -> Iterator[int]:
+    # Piece by piece: in a row of flags the pattern counts all those before each. What ends a piece may go on behind it.
+    begin, size = 0, _PIECE
+    while begin < len(text):
+        piece, done = text[begin : begin + size], begin
+        for cluster in _CLUSTER.finditer(piece):
+            if cluster.end() < len(piece) or begin + size >= len(text):
+                done = begin + cluster.end()
+                yield done
+        begin, size = (done, _PIECE) if done > begin else (begin, 2 * size)
 
 
 def note_budgets(lengths: Sequence[int], *, note_chars: int, context_chars: int) -> list[int]:
