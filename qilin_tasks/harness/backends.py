@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, DependencyError
+from qilin_tasks.hub_reach import reach_hub
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +115,11 @@ def _is_path(name: str) -> bool:
 
 
 def check_weights(name: str, arguments: Mapping[str, Any], *, where: str) -> None:
-    """Raises DataError where the folder of a model's weights is missing or none."""
+    """Raises DataError where the folder of a model's weights is missing or none; for a hub id, asks the hub once."""
     folder = weights_folder(name, arguments)
+    backend = BACKENDS.get(name)
+    if folder is None and backend is not None and backend.local and isinstance(arguments.get(backend.argument), str):
+        reach_hub(str(arguments[backend.argument]))
     if folder is not None and not folder.is_dir():
         raise DataError(f"{where}: the model folder {str(folder)!r} does not exist")
     if folder is not None and "gguf_file" not in arguments and not (folder / "config.json").is_file():

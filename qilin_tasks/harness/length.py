@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from qilin_tasks.errors import DependencyError, SettingError
+from qilin_tasks.hub_reach import reach_hub
 
 logger = logging.getLogger(__name__)
 
@@ -44,6 +45,7 @@ def load_model(name: str, *, revision: str = "main", chat: bool = False) -> Mode
 
     With `chat`, a prompt counts as what the tokenizer's chat template makes of it, where that is more.
     """
+    reach_hub(name)
     try:
         from transformers import AutoConfig, AutoTokenizer
 

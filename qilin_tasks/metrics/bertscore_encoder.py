@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DependencyError, SettingError
+from qilin_tasks.hub_reach import reach_hub
 
 _INSTALL = "pip install 'qilin-tasks[bertscore]', or --metadata bertscore=off"
 # Encoders that state no limit (relative positions) would take any length and any amount of memory.
@@ -52,6 +53,7 @@ def resolve_device(device: str) -> str:
 def from_hub(what: str, model: str, class_name: str, **options: Any) -> Any:
     import transformers
 
+    reach_hub(model)
     try:
         return getattr(transformers, class_name).from_pretrained(model, trust_remote_code=False, **options)
     except (OSError, ValueError, KeyError, ImportError) as error:
@@ -129,6 +131,8 @@ def weight_files(model: str) -> list[Path]:
 def _download(model: str) -> list[Path]:
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
+
+    reach_hub(model)
 
     def fetch(name: str) -> Path:
         return Path(hf_hub_download(model, name))

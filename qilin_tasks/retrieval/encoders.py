@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DependencyError, unknown
+from qilin_tasks.hub_reach import reach_hub
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +99,7 @@ class SentenceTransformersEncoder:
     """A bi-encoder with its own pooling, prompts and similarity (vectors of unit length where that is the cosine)."""
 
     def __init__(self, model: str, settings: EncoderSettings) -> None:
+        reach_hub(model)
         try:
             from sentence_transformers import SentenceTransformer
 
@@ -140,6 +142,7 @@ class MeanPoolingEncoder:
     """The mean of a BERT's last hidden states over the text's tokens, compared by dot product: the paper's BERT_bi."""
 
     def __init__(self, model: str, settings: EncoderSettings) -> None:
+        reach_hub(model)
         try:
             from transformers import AutoModel, AutoTokenizer
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
+from qilin_tasks.hub_reach import reach_hub
 from qilin_tasks.retrieval.encoders import devices, load_failed, model_identity
 from qilin_tasks.retrieval.fusion import by_score
 from qilin_tasks.text.tokens import is_blank
@@ -33,6 +34,7 @@ class CrossEncoderScorer:
     """sentence-transformers' CrossEncoder with one output."""
 
     def __init__(self, model: str, *, batch_size: int, max_length: int) -> None:
+        reach_hub(model)
         try:
             from sentence_transformers import CrossEncoder
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError
+from qilin_tasks.hub_reach import reach_hub
 from qilin_tasks.sources.files import config_files, patterns
 
 
@@ -57,6 +58,7 @@ class HubSnapshot:
             RevisionNotFoundError,
         )
 
+        reach_hub(self.repo_id)
         revision = self.commit or self.requested
         endpoint = os.environ.get("HF_ENDPOINT") or constants.ENDPOINT
         name = f"{self.repo_id}{f'@{revision}' if revision else ''}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import write_whole
+from qilin_tasks.hub_reach import reach_hub
 
 HUB_ID = "google-research-datasets/natural_questions"
 SPLITS = {"validation": 7_830, "train": 307_373}
@@ -52,6 +53,7 @@ def convert_nq(
 def _open_stream(split: str, revision: str | None) -> Any:
     import datasets
 
+    reach_hub(HUB_ID)
     try:
         return datasets.load_dataset(HUB_ID, split=split, revision=revision, streaming=True)
     except (OSError, ValueError, RuntimeError) as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from qilin_tasks.errors import DataError, unknown
+from qilin_tasks.hub_reach import reach_hub
 from qilin_tasks.sources import nq
 from qilin_tasks.sources.beir import RetrievalSet, assemble, read_beir
 from qilin_tasks.sources.sample import cache_roots
@@ -162,6 +163,8 @@ def cache_folder() -> Path:
 
 def _hub_rows(hub: str, config: str | None, *, split: str, revision: str | None) -> Iterable[Mapping[str, Any]]:
     import datasets
+
+    reach_hub(hub)
 
     def load(wanted: str | None) -> Any:
         return datasets.load_dataset(hub, config, split=split, revision=wanted)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.hub_reach import reach_hub
 from qilin_tasks.retrieval.encoders import devices, load_failed, model_identity
 from qilin_tasks.retrieval.rerank import check_weights
 from qilin_tasks.sources.qilin import Note
@@ -37,6 +38,7 @@ class CrossEncoder:
         name = str(settings.model)
         self._max_length = settings.max_length or MAX_LENGTH
         self._settings = settings
+        reach_hub(name)
         try:
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from qilin_tasks.errors import SettingError
+from qilin_tasks.hub_reach import reach_hub
 from qilin_tasks.retrieval.encoders import devices, load_failed
 from qilin_tasks.sources.qilin import Note
 from qilin_tasks.systems.bert_cross import joined
@@ -30,6 +31,7 @@ class Trained(Protocol):
 
 def _load(model: str, kind: str, recipe: Recipe, device: str, **options: Any) -> tuple[Any, Any, Any]:
     """(module, the same over all GPUs, tokenizer)."""
+    reach_hub(model)
     try:
         import torch
         import transformers
