@@ -27,6 +27,7 @@ def nobody() -> str:
         return f"http://127.0.0.1:{probe.getsockname()[1]}"
 
 
+@pytest.mark.slow
 def test_a_dry_run_without_the_hub_says_so_in_one_line(nobody: str, tmp_path: Path) -> None:
     environment = {**os.environ, "HF_ENDPOINT": nobody, "HF_HOME": str(tmp_path / "hub"), "QILIN_DATA": "sample"}
     environment |= {"HF_HUB_OFFLINE": "0", "no_proxy": "127.0.0.1"}
