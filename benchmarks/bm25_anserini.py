@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bm25_corpus import FirstNotes, queries
+from bm25_corpus import FirstNotes, cpu_seconds, peak_mb, queries
 
 from qilin_tasks.retrieval.corpus_bm25 import search_corpus
 from qilin_tasks.sources.runs import read_run
@@ -50,6 +50,7 @@ def main() -> None:
     parser.add_argument("--jar", type=Path, required=True, help="Anserini's fatjar")
     parser.add_argument("--limit", type=int, help="only this many notes")
     parser.add_argument("--top-k", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args()
     corpus, asked = FirstNotes(args.data, args.limit), queries(args.data, number=2932)
     with tempfile.TemporaryDirectory() as temporary:
@@ -57,10 +58,12 @@ def main() -> None:
         for name in ("collection", "ours"):
             (folder / name).mkdir()
 
-        began, cpu = time.perf_counter(), time.process_time()
-        found = search_corpus(asked, corpus, language="zh", k=args.top_k, folder=folder / "ours", progress=True)
-        ours, ours_cpu = time.perf_counter() - began, time.process_time() - cpu
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        began, cpu = time.perf_counter(), cpu_seconds()
+        found = search_corpus(
+            asked, corpus, language="zh", k=args.top_k, folder=folder / "ours", workers=args.workers, progress=True
+        )
+        ours, ours_cpu = time.perf_counter() - began, cpu_seconds() - cpu
+        peak = peak_mb(args.workers)
 
         write_collection(corpus, folder / "collection")
         (folder / "topics.tsv").write_text(
@@ -88,9 +91,10 @@ def main() -> None:
                 "benchmark": "bm25_anserini",
                 "notes": corpus.count,
                 "queries": len(asked),
+                "workers": args.workers,
                 "seconds": round(ours, 1),
                 "cpu_seconds": round(ours_cpu, 1),
-                "peak_rss_mb": round(peak / 1024),
+                "peak_rss_mb": peak,
                 "anserini_index_seconds": round(index, 1),
                 "anserini_search_seconds": round(search, 1),
                 "anserini_peak_rss_mb": round(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024),

@@ -4,12 +4,14 @@
     python benchmarks/bm25_corpus.py --data /tmp/qilin_full
     python benchmarks/bm25_corpus.py --data /tmp/qilin_full --limit 200000   # for the growth of time with size
 
-Ends with one JSON line.
+The memory is this process's peak and as many times that of the largest worker as there are workers. Ends with one
+JSON line.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import resource
 import tempfile
@@ -19,6 +21,7 @@ from pathlib import Path
 
 from qilin_tasks.retrieval.corpus import Batch, NotesCorpus
 from qilin_tasks.retrieval.corpus_bm25 import search_corpus
+from qilin_tasks.retrieval.workers import available_cores
 from qilin_tasks.sources.qilin import open_qilin
 
 
@@ -49,22 +52,38 @@ def queries(folder: str, *, number: int) -> list[str]:
     return [row["query"] for row in rows if row["dqa_output"] not in (None, "", "-1")][:number]
 
 
+def cpu_seconds() -> float:
+    """Of this process and of its children that have ended."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def peak_mb(workers: int) -> int:
+    """At most this much at a time: this process, and every worker (of more than one) as large as the largest."""
+    own, child = (resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return round((own + (child * workers if workers > 1 else 0)) / 1024)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, help="folder of synthetic_qilin.py")
     parser.add_argument("--limit", type=int, help="only this many notes")
     parser.add_argument("--queries", type=int, default=2932)
     parser.add_argument("--top-k", type=int, default=100)
+    parser.add_argument("--workers", type=int, default=available_cores())
     args = parser.parse_args()
     corpus = FirstNotes(args.data, args.limit)
     asked = queries(args.data, number=args.queries)
     with tempfile.TemporaryDirectory() as folder:
-        cpu, wall = time.process_time(), time.perf_counter()
-        found = search_corpus(asked, corpus, language="zh", k=args.top_k, folder=Path(folder), progress=True)
-        seconds, cpu_seconds = time.perf_counter() - wall, time.process_time() - cpu
-        again = time.perf_counter()
-        search_corpus(asked, corpus, language="zh", k=args.top_k, folder=Path(folder))
-        ranking = time.perf_counter() - again
+        arguments = {"language": "zh", "k": args.top_k, "folder": Path(folder), "workers": args.workers}
+        cpu, wall = cpu_seconds(), time.perf_counter()
+        found = search_corpus(asked, corpus, **arguments, progress=True)
+        seconds, cpu_used = time.perf_counter() - wall, cpu_seconds() - cpu
+        cpu, wall = cpu_seconds(), time.perf_counter()
+        again = search_corpus(asked, corpus, **arguments)
+        ranking, ranking_cpu = time.perf_counter() - wall, cpu_seconds() - cpu
+        if again != found:
+            raise SystemExit("the second call ranks otherwise than the first")
         written = sum(path.stat().st_size for path in Path(folder).iterdir())
     print(
         json.dumps(
@@ -72,13 +91,16 @@ def main() -> None:
                 "benchmark": "bm25_corpus",
                 "notes": corpus.count,
                 "queries": len(asked),
+                "workers": args.workers,
                 "answered": sum(bool(ranking) for ranking in found),
+                "rankings_sha256": hashlib.sha256(repr(found).encode()).hexdigest()[:16],
                 "seconds": round(seconds, 1),
-                "cpu_seconds": round(cpu_seconds, 1),
+                "cpu_seconds": round(cpu_used, 1),
                 "ranking_seconds": round(ranking, 1),
+                "ranking_cpu_seconds": round(ranking_cpu, 1),
                 "notes_per_second": round(corpus.count / seconds),
                 "queries_per_second": round(len(asked) / seconds, 1),
-                "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+                "peak_rss_mb": peak_mb(args.workers),
                 "postings_mb": round(written / 2**20),
             }
         )

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from qilin_tasks.errors import DataError, SettingError
+from qilin_tasks.retrieval import corpus as corpus_module
 from qilin_tasks.retrieval import postings, term_scan
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.retrieval.char_tables import hash_text
@@ -151,6 +152,26 @@ def test_finished_blocks_are_not_made_again(tmp_path: Path, monkeypatch: pytest.
     again = {path.name: path.stat().st_mtime_ns for path in tmp_path.glob("block-*.npz")}
     assert times["block-00000.npz"] == again["block-00000.npz"]
     assert times["block-00001.npz"] != again["block-00001.npz"]
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(blank=st.lists(st.booleans(), max_size=30), every=st.integers(1, 5), start=st.integers(0, 30))
+def test_json_lines_can_be_read_from_any_document_on(
+    blank: list[bool], every: int, start: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    path = tmp_path_factory.mktemp("lines") / "corpus.jsonl"
+    lines = ["" if empty else json.dumps({"id": f"é{n}", "contents": "x" * n}) for n, empty in enumerate(blank)]
+    path.write_text("\n".join([*lines, '{"id": "last", "contents": null}', "damaged"]), "utf-8")
+    ids = [f"é{number}" for number, empty in enumerate(blank) if not empty] + ["last"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(corpus_module, "MARK_EVERY", every)
+        corpus = JsonLinesCorpus(path)
+        assert corpus.count == len(ids) + 1
+    read = []
+    with pytest.raises(DataError, match=f"line {len(blank) + 2}: 'damaged'"):
+        for batch in corpus.batches(1, start=min(start, len(ids))):
+            read += batch.ids.tolist()
+    assert read == ids[start:]
 
 
 def test_repeated_ids_are_refused(tmp_path: Path) -> None:

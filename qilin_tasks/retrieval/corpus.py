@@ -16,6 +16,9 @@ from qilin_tasks.errors import DataError
 from qilin_tasks.retrieval.texts import ArrowTexts, ListTexts, Texts
 from qilin_tasks.signature import digest_all
 
+MARK_EVERY = 8_192
+"""Lines between the places in a file of JSON lines from which it can be read on."""
+
 
 class Batch(NamedTuple):
     """Some documents in corpus order: ids (int64 or text) and texts (empty where nothing was written)."""
@@ -94,15 +97,20 @@ class JsonLinesCorpus:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._known: tuple[int, str] | None = None
+        # (documents, lines, bytes) before places from which reading can start.
+        self._marks: list[tuple[int, int, int]] = [(0, 0, 0)]
 
     def _look(self) -> tuple[int, str]:
         if self._known is None:
-            digest, lines = hashlib.sha256(), 0
+            digest, lines, offset = hashlib.sha256(), 0, 0
             try:
                 with self._path.open("rb") as file:
-                    for line in file:
+                    for number, line in enumerate(file, start=1):
                         digest.update(line)
                         lines += bool(line.strip())
+                        offset += len(line)
+                        if lines % MARK_EVERY == 0 and lines > self._marks[-1][0]:
+                            self._marks.append((lines, number, offset))
             except OSError as error:
                 raise DataError(f"{self._path}: can't be read ({error}); give a file of JSON lines") from error
             if not lines:
@@ -121,9 +129,10 @@ class JsonLinesCorpus:
     def batches(self, size: int, *, start: int = 0) -> Iterator[Batch]:
         ids: list[str] = []
         texts: list[str] = []
+        document, lines, offset = max(mark for mark in self._marks if mark[0] <= start)
         with self._path.open("rb") as file:
-            document = 0
-            for number, line in enumerate(file, start=1):
+            file.seek(offset)
+            for number, line in enumerate(file, start=lines + 1):
                 if not line.strip():
                     continue
                 document += 1

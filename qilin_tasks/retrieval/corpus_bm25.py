@@ -15,6 +15,7 @@ from qilin_tasks.retrieval.bm25_weights import encode_lengths, inverse_document_
 from qilin_tasks.retrieval.corpus import Corpus, check_distinct
 from qilin_tasks.retrieval.postings import Block, gather_corpus
 from qilin_tasks.retrieval.topk import TopK
+from qilin_tasks.retrieval.workers import Workers
 from qilin_tasks.text.analyzers import analyzer
 
 Ranking = list[tuple[Any, float]]
@@ -31,22 +32,25 @@ def search_corpus(
     folder: Path,
     k1: float = 0.9,
     b: float = 0.4,
+    workers: int = 1,
     progress: bool = False,
 ) -> list[Ranking]:
     """The `k` best (document id, score) for each query, best first, equal scores by id as text.
 
     One pass over the corpus writes blocks of postings into `folder`; a second call with the same queries and corpus
-    finds them there. The scores are those of `BM25`. A query without terms finds nothing. Raises DataError for ids
-    that occur twice, SettingError for parameters out of range.
+    finds them there. The scores are those of `BM25`, the same to the last bit for any number of `workers` (processes;
+    a script that asks for several needs `if __name__ == "__main__"`). A query without terms finds nothing. Raises
+    DataError for ids that occur twice, SettingError for parameters out of range.
     """
     check_parameters(k1=k1, b=b)
     analyze = analyzer(language)
     counts = [Counter(analyze(query)) for query in queries]
     terms = sorted(set().union(*counts)) if counts else []
-    paths = gather_corpus(corpus, terms=terms, language=language, folder=folder, progress=progress)
     numbers = {term: number for number, term in enumerate(terms)}
     wanted = [sorted((numbers[term], count) for term, count in query.items()) for query in counts]
-    return rank_blocks(wanted, paths, term_count=len(terms), k=k, k1=k1, b=b, progress=progress)
+    with Workers(workers) as pool:
+        paths = gather_corpus(corpus, terms=terms, language=language, folder=folder, workers=pool, progress=progress)
+        return rank_blocks(wanted, paths, term_count=len(terms), k=k, k1=k1, b=b, workers=pool, progress=progress)
 
 
 def rank_blocks(
@@ -57,20 +61,21 @@ def rank_blocks(
     k: int,
     k1: float,
     b: float,
+    workers: Workers,
     progress: bool,
 ) -> list[Ranking]:
-    """Ranks documents for queries of (term number, count in the query); memory is that of one block."""
+    """Ranks documents for queries of (term number, count in the query); memory is that of one block a worker."""
     from tqdm import tqdm
 
     frequencies = np.zeros(term_count, dtype=np.int64)
     documents, total = 0, 0
     ids: list[NDArray[Any]] = []
     for path in paths:
-        block = Block.read(path)
-        frequencies += np.diff(block.starts)
-        documents += int(np.count_nonzero(block.lengths))
-        total += int(block.lengths.sum(dtype=np.int64))
-        ids.append(block.ids)
+        block_ids, lengths, starts = Block.summary(path)
+        frequencies += np.diff(starts)
+        documents += int(np.count_nonzero(lengths))
+        total += int(lengths.sum(dtype=np.int64))
+        ids.append(block_ids)
     if ids:
         check_distinct(np.concatenate(ids))
     idf = np.array(
@@ -78,10 +83,36 @@ def rank_blocks(
     )
     norms = inverse_norms(total / max(documents, 1), k1=k1, b=b)
     best = TopK(len(queries), k=k)
-    for path in tqdm(paths, desc="ranking", unit=" blocks", disable=not progress):
-        block = Block.read(path)
-        _rank_block(_Weights(block, idf=idf, norms=norms), block.ids, queries, best)
+    jobs = workers.share(range(len(paths)))
+    with tqdm(total=len(paths), desc="ranking", unit=" blocks", disable=not progress) as bar:
+        if workers.number == 1 or len(jobs) < 2:
+            for path in paths:
+                _rank_block(path, idf, norms, queries, best)
+                bar.update()
+            return best.rankings()
+        # Each job starts from the scores that those before it have reached.
+        arguments = (
+            ([paths[number] for number in numbers], idf, norms, queries, k, best.thresholds()) for numbers in jobs
+        )
+        for found, ranked in workers.run(_rank_blocks, arguments):
+            best.merge(found)
+            bar.update(ranked)
     return best.rankings()
+
+
+def _rank_blocks(
+    paths: Sequence[Path],
+    idf: NDArray[np.float32],
+    norms: NDArray[np.float32],
+    queries: Sequence[Sequence[tuple[int, int]]],
+    k: int,
+    least: NDArray[np.float64],
+) -> tuple[TopK, int]:
+    """The best documents of some blocks that reach each query's `least`, and the number of blocks."""
+    best = TopK(len(queries), k=k, least=least)
+    for path in paths:
+        _rank_block(path, idf, norms, queries, best)
+    return best, len(paths)
 
 
 class _Weights:
@@ -147,8 +178,16 @@ class _Weights:
         return self._dense[term]
 
 
-def _rank_block(weights: _Weights, ids: NDArray[Any], queries: Sequence[Sequence[tuple[int, int]]], best: TopK) -> None:
+def _rank_block(
+    path: Path,
+    idf: NDArray[np.float32],
+    norms: NDArray[np.float32],
+    queries: Sequence[Sequence[tuple[int, int]]],
+    best: TopK,
+) -> None:
     """Adds the block's documents to `best`, without looking at postings that can't lift one into it (MaxScore)."""
+    block = Block.read(path)
+    weights, ids = _Weights(block, idf=idf, norms=norms), block.ids
     totals = np.zeros(len(ids), dtype=np.float32)
     for number, query in enumerate(queries):
         terms = weights.present(query)

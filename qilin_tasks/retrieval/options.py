@@ -7,6 +7,7 @@ from pathlib import Path
 
 from qilin_tasks.retrieval.fusion import NORMALISATIONS
 from qilin_tasks.retrieval.pipeline import DEFAULT_MODEL, RETRIEVERS, Settings
+from qilin_tasks.retrieval.workers import available_cores
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +21,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     bm25 = parser.add_argument_group("bm25")
     bm25.add_argument("--k1", type=float, default=0.9, help="term saturation (default %(default)s, Anserini's)")
     bm25.add_argument("--b", type=float, default=0.4, help="length normalisation (default %(default)s, Anserini's)")
+    bm25.add_argument(
+        "--workers",
+        type=int,
+        default=available_cores(),
+        help="processes, some 600 MB each; the result is the same (default: one a core, %(default)s here)",
+    )
     dense = parser.add_argument_group("dense, rerank")
     dense.add_argument("--model", default=DEFAULT_MODEL, help="hub name or folder (default %(default)s)")
     dense.add_argument(
@@ -52,6 +59,7 @@ def settings_of(args: argparse.Namespace, *, language: str) -> Settings:
         language=language,
         k1=args.k1,
         b=args.b,
+        workers=args.workers,
         model=args.model,
         backend=args.backend,
         max_length=args.max_length,

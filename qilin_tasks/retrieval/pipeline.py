@@ -34,6 +34,7 @@ class Settings:
     language: str = "zh"
     k1: float = 0.9
     b: float = 0.4
+    workers: int = 1
     model: str = DEFAULT_MODEL
     backend: str = "mean-pooling"
     max_length: int | None = None
@@ -52,7 +53,7 @@ class Settings:
     def __post_init__(self) -> None:
         if self.retriever not in RETRIEVERS:
             raise unknown("retriever", self.retriever, RETRIEVERS)
-        for name in ("k", "depth", "batch_size"):
+        for name in ("k", "depth", "batch_size", "workers"):
             if getattr(self, name) < 1:
                 raise SettingError(f"{name} {getattr(self, name)}: choose a number from 1")
         if self.normalisation not in NORMALISATIONS:
@@ -164,6 +165,7 @@ class Bm25(Retriever):
                 k=chosen.k,
                 k1=chosen.k1,
                 b=chosen.b,
+                workers=chosen.workers,
                 folder=folder,
                 progress=self.task.progress,
             )

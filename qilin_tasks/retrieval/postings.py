@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import zipfile
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,12 @@ from numpy.typing import NDArray
 
 from qilin_tasks.files import write_whole
 from qilin_tasks.retrieval.corpus import Batch, Corpus
-from qilin_tasks.retrieval.term_scan import Occurrences, Scanner, scanner
+from qilin_tasks.retrieval.term_scan import Scanner, scanner
+from qilin_tasks.retrieval.workers import Workers, neighbours
 
 BLOCK = 65_536
 """Documents in a block, at most: positions within it are kept in two bytes."""
 BATCH = 4_096
-WORKERS = 2
 
 
 @dataclass(frozen=True)
@@ -36,12 +35,22 @@ class Block:
     @classmethod
     def read(cls, path: Path) -> Block:
         """A block that `write` made; ValueError, OSError or BadZipFile where the file is damaged."""
-        with np.load(path, allow_pickle=False) as stored:
-            return cls(*(stored[name] for name in ("ids", "lengths", "starts", "documents", "frequencies")))
+        return cls(*_arrays(path, "ids", "lengths", "starts", "documents", "frequencies"))
+
+    @staticmethod
+    def summary(path: Path) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
+        """ids, lengths and starts of a block, without reading its postings."""
+        ids, lengths, starts = _arrays(path, "ids", "lengths", "starts")
+        return ids, lengths, starts
 
     def write(self, path: Path) -> None:
         """Writes the block, whole or not at all."""
         write_whole(path, lambda file: np.savez(file, **vars(self)))
+
+
+def _arrays(path: Path, *names: str) -> list[NDArray[Any]]:
+    with np.load(path, allow_pickle=False) as stored:
+        return [stored[name] for name in names]
 
 
 def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block:
@@ -49,7 +58,8 @@ def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block
     kind = np.uint32 if term_count <= 2**16 else np.uint64
     ids, lengths, keys = [], [], []
     first = 0
-    for batch, found in _scanned(batches, scan):
+    for batch in batches:
+        found = scan.scan(batch.texts)
         key = found.terms.astype(kind)
         key <<= kind(16)
         key += (found.texts + first).astype(kind)
@@ -58,11 +68,14 @@ def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block
         lengths.append(found.lengths)
         first += len(batch.texts)
     key = np.concatenate(keys)
+    keys.clear()
     key.sort()
     is_first = np.ones(len(key), dtype=np.bool_)
     np.not_equal(key[1:], key[:-1], out=is_first[1:])
-    begins = np.flatnonzero(is_first)
-    frequencies = np.diff(np.append(begins, len(key)))
+    # Positions take most of the memory of a block in the making: no wider than they need to be.
+    place = np.uint32 if len(key) < 2**32 else np.uint64
+    begins = np.flatnonzero(is_first).astype(place)
+    frequencies = np.diff(begins, append=place(len(key)))
     key = key[begins]
     bounds = np.arange(term_count + 1, dtype=np.uint64) << np.uint64(16)
     return Block(
@@ -75,37 +88,64 @@ def gather(batches: Iterator[Batch], *, scan: Scanner, term_count: int) -> Block
     )
 
 
-def _scanned(batches: Iterator[Batch], scan: Scanner) -> Iterator[tuple[Batch, Occurrences]]:
-    """Each batch with what was found in it, in order; two are scanned at a time (NumPy and Arrow release the GIL)."""
-    waiting: deque[tuple[Batch, Future[Occurrences]]] = deque()
-    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        for batch in batches:
-            waiting.append((batch, pool.submit(scan.scan, batch.texts)))
-            if len(waiting) > WORKERS:
-                done, future = waiting.popleft()
-                yield done, future.result()
-        for done, future in waiting:
-            yield done, future.result()
-
-
-def gather_corpus(corpus: Corpus, *, terms: Sequence[str], language: str, folder: Path, progress: bool) -> list[Path]:
+def gather_corpus(
+    corpus: Corpus, *, terms: Sequence[str], language: str, folder: Path, workers: Workers, progress: bool
+) -> list[Path]:
     """The blocks of the whole corpus as files in `folder`; those that are there already are not made again."""
     from tqdm import tqdm
 
-    paths = [folder / f"block-{number:05d}.npz" for number in range(-(-corpus.count // BLOCK))]
-    done = next((number for number, path in enumerate(paths) if not _is_whole(path)), len(paths))
-    if done == len(paths):
-        return paths
-    scan = scanner(language, terms)
-    stream = corpus.batches(BATCH, start=done * BLOCK)
-    with tqdm(
-        total=corpus.count, initial=done * BLOCK, unit=" notes", unit_scale=True, desc="BM25", disable=not progress
-    ) as bar:
-        for path in paths[done:]:
-            block = gather(_take(stream, BLOCK // BATCH), scan=scan, term_count=len(terms))
-            block.write(path)
-            bar.update(len(block.ids))
+    count = corpus.count
+    paths = [_path(folder, number) for number in range(-(-count // BLOCK))]
+    missing = [number for number, path in enumerate(paths) if not _is_whole(path)]
+    for number in missing:
+        paths[number].unlink(missing_ok=True)
+    jobs = workers.share(missing)
+    bar = tqdm(total=count, unit=" notes", unit_scale=True, desc="BM25", disable=not progress)
+
+    def show() -> None:
+        left = sum(not paths[number].exists() for number in missing)
+        bar.update(max(0, count - left * BLOCK - bar.n))
+
+    with bar:
+        show()
+        if workers.number == 1 or len(jobs) < 2:
+            scan = scanner(language, terms)
+            for numbers in neighbours(missing, longest=len(paths)):
+                for _ in _fill(corpus, scan, len(terms), numbers, folder=folder, block=BLOCK, batch=BATCH):
+                    show()
+        else:
+            arguments = ((corpus, language, tuple(terms), numbers, folder, BLOCK, BATCH) for numbers in jobs)
+            for _ in workers.run(_fill_all, arguments, tick=show):
+                show()
     return paths
+
+
+def _fill(
+    corpus: Corpus, scan: Scanner, term_count: int, numbers: Sequence[int], *, folder: Path, block: int, batch: int
+) -> Iterator[None]:
+    """Writes blocks that follow each other, and stops after each."""
+    stream = corpus.batches(batch, start=numbers[0] * block)
+    for number in numbers:
+        gather(_take(stream, block // batch), scan=scan, term_count=term_count).write(_path(folder, number))
+        yield
+
+
+def _fill_all(
+    corpus: Corpus, language: str, terms: tuple[str, ...], numbers: Sequence[int], folder: Path, block: int, batch: int
+) -> None:
+    """As `_fill`, in a process that is given all it needs."""
+    for _ in _fill(
+        corpus, _held_scanner(language, terms), len(terms), numbers, folder=folder, block=block, batch=batch
+    ):
+        pass
+
+
+#: Its tables take a second to make, so a process keeps them from one job to the next.
+_held_scanner = lru_cache(maxsize=1)(scanner)
+
+
+def _path(folder: Path, number: int) -> Path:
+    return folder / f"block-{number:05d}.npz"
 
 
 def _take(stream: Iterator[Batch], number: int) -> Iterator[Batch]:

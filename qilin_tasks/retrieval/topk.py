@@ -31,18 +31,23 @@ def order_by_score(scores: NDArray[Any], ids: NDArray[Any]) -> NDArray[np.int64]
 class TopK:
     """Keeps at most `k` (score, id) for each of `queries`, whatever the order in which they come."""
 
-    def __init__(self, queries: int, *, k: int, least: float = _LEAST) -> None:
+    def __init__(self, queries: int, *, k: int, least: float | NDArray[np.float64] = _LEAST) -> None:
+        """`least` is the lowest score to keep, for all queries or one for each."""
         if k < 1:
             raise SettingError(f"top-k {k}: choose a number of documents from 1")
         self.k = k
-        self._least = least
+        self._least = np.broadcast_to(np.asarray(least, dtype=np.float64), queries)
         self._scores: list[NDArray[np.float32] | None] = [None] * queries
         self._ids: list[NDArray[Any] | None] = [None] * queries
 
     def threshold(self, query: int) -> float:
         """Scores below this can't enter any more; equal ones can, by their id."""
         scores = self._scores[query]
-        return self._least if scores is None or len(scores) < self.k else float(scores[-1])
+        return float(self._least[query] if scores is None or len(scores) < self.k else scores[-1])
+
+    def thresholds(self) -> NDArray[np.float64]:
+        """`threshold` of all queries."""
+        return np.array([self.threshold(query) for query in range(len(self._scores))], dtype=np.float64)
 
     def add(self, query: int, scores: NDArray[np.float32], ids: NDArray[Any]) -> None:
         """Offers documents that were not offered before."""
@@ -55,6 +60,12 @@ class TopK:
             scores, ids = np.concatenate([kept_scores, scores]), np.concatenate([kept_ids, ids])
         order = order_by_score(scores, ids)[: self.k]
         self._scores[query], self._ids[query] = scores[order], ids[order]
+
+    def merge(self, other: TopK) -> None:
+        """Adds what another has kept of other documents for the same queries."""
+        for query, (scores, ids) in enumerate(zip(other._scores, other._ids, strict=True)):
+            if scores is not None and ids is not None:
+                self.add(query, scores, ids)
 
     def rankings(self) -> list[list[tuple[Any, float]]]:
         """(id, score) of each query, best first."""

@@ -57,6 +57,10 @@ class ParquetTable:
                     "the shards are of different releases; download the config again."
                 )
 
+    def __reduce__(self) -> tuple[type[ParquetTable], tuple[str, tuple[Path, ...]]]:
+        # Open files don't go to another process; there they are opened again.
+        return type(self), (self.config, self.files)
+
     @property
     def num_rows(self) -> int:
         """Rows in all shards, from the footers."""
