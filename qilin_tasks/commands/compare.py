@@ -52,6 +52,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--on_refusal", choices=ON_REFUSAL, default="stop", help="a content filter's refusal: fail, or count as empty"
     )
+    for flag, what in (
+        ("--hf_hub_log_args", "push results to a hub repository"),
+        ("--wandb_args", "log to Weights & Biases, a run for each model and task"),
+        ("--wandb_config_args", "its config"),
+    ):
+        parser.add_argument(flag, nargs="+", default=[], help=f"lm-eval's own: {what}: key=value … or a JSON object")
     parser.add_argument("--repair", action="store_true", help="set broken answer files aside, keep all that holds")
     parser.add_argument("--dry-run", action="store_true", help="print what would be run, reused and asked")
     parser.set_defaults(run=run)
@@ -63,12 +69,13 @@ def run(args: argparse.Namespace) -> int:
     from qilin_tasks.compare.devices import Pool, chosen_gpus
     from qilin_tasks.compare.dry_run import describe
     from qilin_tasks.compare.run import make_plan, only_one, run_pairs
-    from qilin_tasks.compare.specs import check_models, read_models, shorthand
+    from qilin_tasks.compare.specs import LOGGERS, check_models, read_models, shorthand, with_loggers
     from qilin_tasks.compare.state import Options, check_head, pair_up, repair_stores, write_head
     from qilin_tasks.harness.metadata import parse_settings
 
     specs = [*(read_models(args.models) if args.models else ()), *map(shorthand, args.model)]
-    specs = _only(specs, args.only)
+    loggers = {name: parse_settings(getattr(args, name), flag=f"--{name}") for name in LOGGERS}
+    specs = [with_loggers(spec, loggers) for spec in _only(specs, args.only)]
     check_models(specs)
     names = tuple(name.strip() for name in args.tasks.split(",") if name.strip())
     if not names:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from qilin_tasks.compare.processes import command_of
 from qilin_tasks.compare.secrets import REFERENCE, blot, redact, references
-from qilin_tasks.compare.specs import ModelSpec
+from qilin_tasks.compare.specs import LOGGERS, ModelSpec
 from qilin_tasks.compare.state import Options, Pair, settings_of, system_parts
 from qilin_tasks.errors import DependencyError
 from qilin_tasks.harness.backends import BACKENDS, BASELINE, default_batch_size
@@ -41,7 +41,9 @@ def harness_command(pair: Pair, options: Options) -> str:
     # A comparison hands every task the settings of all; the command has one task, and refuses those of others.
     known = pair.task.settings
     metadata = {key: value for key, value in settings["metadata"].items() if known is None or key in known}
-    for flag, value in (("--metadata", metadata), ("--gen_kwargs", settings["generation"])):
+    given = {"metadata": metadata, "gen_kwargs": settings["generation"]}
+    given |= {name: redact(getattr(spec, name)) for name in LOGGERS}
+    for flag, value in ((f"--{name}", value) for name, value in given.items()):
         if value:
             parts += [flag, json.dumps(value, ensure_ascii=False)]
     for flag, number in (("--limit", options.limit), ("--num_fewshot", options.num_fewshot)):

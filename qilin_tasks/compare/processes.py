@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import IO, Any
 
 from qilin_tasks.compare.secrets import blot, names_a_secret, references, resolve, secret_values
+from qilin_tasks.compare.specs import LOGGERS
 from qilin_tasks.files import write_whole
 
+#: The variables that a logger reads by itself.
+_KEYS = {"hf_hub_log_args": ("HF_TOKEN", "HF_ENDPOINT"), "wandb_args": ("WANDB_API_KEY", "WANDB_BASE_URL")}
 _running: set[subprocess.Popen[bytes]] = set()
 _guard = threading.Lock()
 
@@ -27,9 +30,14 @@ def command_of(job_path: Path) -> list[str]:
 
 
 def child_environment(job: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, str]:
-    """What a process gets on top of this one's environment: the model's own, and all that its arguments refer to."""
+    """What a process gets on top of this one's environment: the model's own, and all that its arguments refer to.
+
+    A Ray worker has another environment: the keys that its loggers read by themselves go along, too.
+    """
     own = {key: str(value) for key, value in resolve(environment).items()}
-    return {**{name: os.environ[name] for name in references(job["args"]) if name in os.environ}, **own}
+    names = references([job["args"], *(job[name] for name in LOGGERS)])
+    names += [name for logger, keys in _KEYS.items() if job[logger] for name in keys]
+    return {**{name: os.environ[name] for name in names if name in os.environ}, **own}
 
 
 def run_job(job: Mapping[str, Any], environment: Mapping[str, str], log_path: str) -> int:
@@ -40,7 +48,7 @@ def run_job(job: Mapping[str, Any], environment: Mapping[str, str], log_path: st
     names = "-".join(task["name"] for task in job["tasks"])
     job_path = Path(job["folder"]) / "jobs" / f"{names[:120]}.json"
     write_whole(job_path, json.dumps(job, ensure_ascii=False, indent=1), mode=0o600)
-    hidden = sorted({*secret_values(job["args"]), *_secrets_of(environment)}, key=len, reverse=True)
+    hidden = sorted({*secret_values(job), *_secrets_of(environment)}, key=len, reverse=True)
     with Path(log_path).open("ab") as log:
         Path(log_path).chmod(0o600)
         devices = environment.get("CUDA_VISIBLE_DEVICES")

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from qilin_tasks.compare.secrets import names_a_secret, references, refuse_secre
 from qilin_tasks.errors import DataError, DependencyError, SettingError, unknown
 from qilin_tasks.harness.backends import BACKENDS, check_weights, missing_packages, weights_folder
 from qilin_tasks.harness.metadata import parse_settings
+from qilin_tasks.harness.publishing import check_publishing
 from qilin_tasks.results.cost import read_entry
 
 #: What becomes of a prompt that a server's content filter refuses: the pair fails, or an empty answer is counted.
@@ -28,6 +29,8 @@ OPERATIONAL = frozenset(
         "max_num_batched_tokens", "device", "device_map_option", "batch_size", "max_batch_size", "parallelize",
     }
 )  # fmt: skip
+#: Where else results go besides the folder: the harness's own flags of these names.
+LOGGERS = ("hf_hub_log_args", "wandb_args", "wandb_config_args")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 _HEAD_BYTES = 1 << 20
 
@@ -38,6 +41,7 @@ class ModelSpec:
 
     `prices` (qilin_tasks.results.cost.Prices) turn tokens and hours into money.
     `on_refusal` (stop or empty; None: as the comparison says) is what a content filter's refusal becomes.
+    `hf_hub_log_args`, `wandb_args` and `wandb_config_args` go to the harness's loggers, over those of the command.
     """
 
     name: str
@@ -51,6 +55,9 @@ class ModelSpec:
     gpus: float | None = None
     on_refusal: str | None = None
     prices: dict[str, Any] = field(default_factory=dict)
+    hf_hub_log_args: dict[str, Any] = field(default_factory=dict)
+    wandb_args: dict[str, Any] = field(default_factory=dict)
+    wandb_config_args: dict[str, Any] = field(default_factory=dict)
 
     def identity(self) -> dict[str, Any]:
         """What its answers depend on: stored responses are refused to any other."""
@@ -64,6 +71,16 @@ class ModelSpec:
     def weights(self) -> Path | None:
         """The local folder of the model's weights, if it is one."""
         return weights_folder(self.backend, self.args)
+
+
+def with_loggers(spec: ModelSpec, given: Mapping[str, Mapping[str, Any]]) -> ModelSpec:
+    """The model with what the command gives all models (LOGGERS) under its own."""
+    return replace(
+        spec,
+        hf_hub_log_args={**given["hf_hub_log_args"], **spec.hf_hub_log_args},
+        wandb_args={**given["wandb_args"], **spec.wandb_args},
+        wandb_config_args={**given["wandb_config_args"], **spec.wandb_config_args},
+    )
 
 
 def folder_fingerprint(folder: Path) -> str:
@@ -103,7 +120,7 @@ def _spec(entry: Any, *, where: str) -> ModelSpec:
     for key in ("name", "backend"):
         if not isinstance(entry.get(key), str):
             raise SettingError(f"{where}: {key} {entry.get(key)!r}: a text is needed")
-    for key in ("args", "generation", "environment"):
+    for key in ("args", "generation", "environment", *LOGGERS):
         if not isinstance(entry.get(key) or {}, Mapping):
             raise SettingError(f"{where}: {key} {entry[key]!r}: a map is needed")
     filled = {key: value for key, value in entry.items() if value is not None}
@@ -158,6 +175,9 @@ def _check_model(spec: ModelSpec) -> None:
         wanted = f"'qilin-tasks[{backend.extra}]'" if backend.extra else package
         raise DependencyError(f"{where}: backend {spec.backend!r} needs the package {package!r}: pip install {wanted}")
     check_weights(spec.backend, spec.args, where=where)
+    check_publishing(spec.hf_hub_log_args, spec.wandb_args, environment=spec.environment, where=where)
+    for name in LOGGERS:
+        refuse_secrets(getattr(spec, name), where=f"{where}, {name}")
     refuse_secrets(spec.args, where=where)
     refuse_secrets(spec.environment, where=f"{where}, environment")
     for name in spec.environment:
@@ -165,7 +185,7 @@ def _check_model(spec: ModelSpec) -> None:
             raise SettingError(f"{where}: environment {name}: write ${{VARIABLE}}, never the key itself")
     missing = [
         name
-        for name in references([spec.args, spec.environment])
+        for name in references([spec.args, spec.environment, *(getattr(spec, logger) for logger in LOGGERS)])
         if name not in os.environ and name not in spec.environment
     ]
     if missing:

@@ -10,7 +10,7 @@ from typing import Any
 
 from qilin_tasks import __version__
 from qilin_tasks.compare.budget import Budget, Limits
-from qilin_tasks.compare.specs import ModelSpec
+from qilin_tasks.compare.specs import LOGGERS, ModelSpec
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.response_store import stored_count
@@ -112,6 +112,7 @@ def job_of(
         "identity": dict(identity),
         "settings": settings_of(spec, options),
         "prices": spec.prices,
+        **{name: getattr(spec, name) for name in LOGGERS},
         "limits": asdict(limits) if limits else None,
         "system_parts": list(system_parts(spec)),
         "tasks": [{"name": task.name, "n": task.n, "signature": task.signature} for task in tasks],

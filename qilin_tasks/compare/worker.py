@@ -26,6 +26,7 @@ from qilin_tasks.files import locked, write_whole
 from qilin_tasks.harness.evaluate import Evaluation, evaluate, setup_logging
 from qilin_tasks.harness.machine import describe_machine_once
 from qilin_tasks.harness.models import load_model, uses_chat_template
+from qilin_tasks.harness.publishing import hub_arguments, log_to_wandb
 from qilin_tasks.harness.response_store import ResponseStore
 from qilin_tasks.harness.stored import Progress, Stopped, StoredLM
 from qilin_tasks.harness.task_manager import task_manager
@@ -95,6 +96,7 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
         folder=Path(job["folder"]),
         chat=uses_chat_template(job["backend"], model, job["chat_template"]),
         arguments=arguments,
+        hub=hub_arguments(resolve(job["hf_hub_log_args"])),
         num_fewshot=job["num_fewshot"],
         batch_size=job["batch_size"],
         limit=job["limit"],
@@ -116,6 +118,15 @@ def run_task(job: Mapping[str, Any], planned: Mapping[str, Any], model: Any, sta
     if isinstance(model, StoredLM) and model.store is not None:
         cost = {**asdict(model.store.spent()), "answers": len(model.store)}
         done.results["compare"] |= {"cost": cost, "prices": job["prices"]}
+    if job["wandb_args"]:
+        log_to_wandb(
+            done.results,
+            done.samples,
+            task=done.task,
+            name=f"{job['name']} {done.task}",
+            arguments=resolve(job["wandb_args"]),
+            config=redact(job["wandb_config_args"]),
+        )
     done.save(source=job["backend"], name=job["name"])
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +16,9 @@ from qilin_tasks.harness import backends, task_manager
 from qilin_tasks.harness.location import find_harness
 from qilin_tasks.harness.machine import describe_machine_once
 from qilin_tasks.harness.metadata import parse_settings
+from qilin_tasks.harness.publishing import check_publishing, losses
 
 SUBCOMMANDS = ("run", "ls", "validate")
-#: What the harness says, and only says, when a file can't be written.
-_NOT_SAVED = "Could not save"
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -43,9 +41,10 @@ def run(arguments: Sequence[str]) -> int:
         config = _config_file(args)
         _complete(args, config)
         _check_chat(args, config)
+        _check_publishing(args, config)
         if args.command == "run":
             describe_machine_once()
-        with _checks_first(args), _told_of_losses() as lost:
+        with _checks_first(args), losses() as lost:
             cli.execute(args)
     except OSError as error:
         # Of requests, or of aiohttp where several requests are sent at a time.
@@ -152,6 +151,13 @@ def _check_chat(args: argparse.Namespace, config: Mapping[str, Any]) -> None:
         raise SettingError(f"--model {model} takes conversations only: add --apply_chat_template")
 
 
+def _check_publishing(args: argparse.Namespace, config: Mapping[str, Any]) -> None:
+    given = [getattr(args, name, None) or config.get(name) or {} for name in ("hf_hub_log_args", "wandb_args")]
+    # A configuration file may hold them as one text, which the harness reads.
+    hub, wandb = (arguments if isinstance(arguments, Mapping) else {} for arguments in given)
+    check_publishing(hub, wandb)
+
+
 def _model(args: argparse.Namespace, config: Mapping[str, Any]) -> Any:
     """The backend that is asked for, on the command line before the file."""
     return args.model or config.get("model") or backends.DEFAULT
@@ -206,26 +212,3 @@ def _checks_first(args: argparse.Namespace) -> Iterator[None]:
         yield
     finally:
         EvaluatorConfig.process_tasks = theirs
-
-
-@contextmanager
-def _told_of_losses() -> Iterator[list[str]]:
-    """Collects what the harness could not write: it logs the failure and goes on."""
-    lost: list[str] = []
-
-    class Collect(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            text = record.getMessage()
-            if text.startswith(_NOT_SAVED):
-                lost.append(text)
-            elif lost and record.levelno == logging.INFO and "Error(" in text:
-                # The reason follows in a line of its own.
-                lost[-1] += f" ({text})"
-
-    handler = Collect(logging.INFO)
-    logger = logging.getLogger("lm_eval.loggers.evaluation_tracker")
-    logger.addHandler(handler)
-    try:
-        yield lost
-    finally:
-        logger.removeHandler(handler)

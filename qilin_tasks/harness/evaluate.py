@@ -15,6 +15,7 @@ from lm_eval.utils import setup_logging
 
 from qilin_tasks.errors import DataError
 from qilin_tasks.files import UNFINISHED
+from qilin_tasks.harness.publishing import losses
 
 __all__ = ["Evaluation", "evaluate", "sample_size", "setup_logging"]
 
@@ -32,25 +33,44 @@ class Evaluation:
     def save(self, *, source: str, name: str) -> None:
         """Write the harness's two files; the folder of the task appears whole. Raises DataError where it can't be."""
         general = self.tracker.general_config_tracker
-        general.model_source, general.model_name, general.model_name_sanitized = source, name, "files"
-        self.tracker.save_results_aggregated(results=self.results, samples={self.task: self.samples})
-        self.tracker.save_results_samples(task_name=self.task, samples=self.samples)
+        # In a repository of the hub each model has a folder of its name.
+        inner = name if self.tracker.push_results_to_hub or self.tracker.push_samples_to_hub else "files"
+        general.model_source, general.model_name, general.model_name_sanitized = source, name, inner
+        with losses() as lost:
+            self.tracker.save_results_aggregated(results=self.results, samples={self.task: self.samples})
+            self.tracker.save_results_samples(task_name=self.task, samples=self.samples)
         unfinished = self.folder / f"{UNFINISHED}{self.task}"
-        made = unfinished / "files"
+        made = unfinished / inner
         # The tracker logs a failure to write and goes on.
         if len(list(made.glob("results_*.json"))) != 1 or len(list(made.glob("samples_*.jsonl"))) != 1:
             raise DataError(f"{made}: the harness could not write its files (disk full? see the log above)")
+        if lost:
+            raise DataError(
+                f"{self.task}: the hub did not take the results: {'; '.join(lost)}; no answer is lost: the same "
+                "command tries again, without --hf_hub_log_args it goes on without"
+            )
         made.replace(self.folder / self.task)
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
 def evaluate(
-    model: Any, task: str, *, manager: Any, folder: Path, chat: bool, arguments: Mapping[str, Any], **options: Any
+    model: Any,
+    task: str,
+    *,
+    manager: Any,
+    folder: Path,
+    chat: bool,
+    arguments: Mapping[str, Any],
+    hub: Mapping[str, Any],
+    **options: Any,
 ) -> Evaluation:
-    """Ask and score one task; `options` are `simple_evaluate`'s. Raises what the task raises."""
+    """Ask and score one task; `options` are `simple_evaluate`'s, `hub` is where saving pushes to besides.
+
+    Raises what the task raises.
+    """
     unfinished = folder / f"{UNFINISHED}{task}"
     shutil.rmtree(unfinished, ignore_errors=True)
-    tracker = EvaluationTracker(output_path=str(unfinished))
+    tracker = EvaluationTracker(output_path=str(unfinished), **hub)
     results: dict[str, Any] = lm_eval.simple_evaluate(
         model=model,
         model_args=dict(arguments),

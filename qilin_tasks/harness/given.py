@@ -97,6 +97,7 @@ def score_answers(
         folder=out,
         chat=False,
         arguments={"answers": str(file), "name": name},
+        hub={},
         limit=task.limit,
     )
     metadata = done.results["configs"][task.name]["metadata"]
