@@ -99,7 +99,12 @@ def losses() -> Iterator[list[str]]:
     handler = Collect(logging.INFO)
     logger = logging.getLogger("lm_eval.loggers.evaluation_tracker")
     logger.addHandler(handler)
+    level = logger.level
+    if not logger.isEnabledFor(logging.INFO):
+        # The reason of a failure comes at this level.
+        logger.setLevel(logging.INFO)
     try:
         yield lost
     finally:
+        logger.setLevel(level)
         logger.removeHandler(handler)
