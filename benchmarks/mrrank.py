@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -62,10 +62,10 @@ def rankings(pool: Pool, args: argparse.Namespace) -> tuple[list[tuple[Ranking, 
 
 
 def learned_values(
-    pairs: Sequence[tuple[Ranking, Ranking]],
+    pairs: Sequence[Sequence[Ranking]],
     relevant: Sequence[set[int]],
     owners: Sequence[int],
-    sums: dict[float, Values],
+    sums: Mapping[Any, Values],
     *,
     depth: int,
     folds: int,

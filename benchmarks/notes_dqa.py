@@ -15,9 +15,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,32 +22,21 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-import yaml
+from real_models import ENCODER, REPO, call, language_model, write_models
 
 from qilin_tasks.files import write_whole
 from qilin_tasks.results.reader import find_results, iter_samples
 from qilin_tasks.results.stats import percentile_interval, resampled_means
 
-REPO = Path(__file__).resolve().parents[1]
 QUESTIONS = REPO / "tests" / "data" / "notes_questions.jsonl"
-ENCODER = ".models/multilingual-e5-small"
 TOP = 5
 #: What a model of this size reads in minutes on two cores.
 SETTINGS = {"note_chars": 300, "context_chars": 1200, "bertscore": "off"}
-#: float32 and a stop at a blank line, as in the demo: a base model has no other end.
-VLLM = {"dtype": "float32", "max_model_len": 2048, "enforce_eager": True}
+#: A base model is stopped at a blank line, as in the demo.
 MODELS: dict[str, dict[str, Any]] = {
-    "gemma-3-270m": {
-        "backend": "vllm",
-        "args": {"pretrained": ".models/gemma-3-270m", **VLLM},
-        "generation": {"max_gen_toks": 64, "until": ["\n\n"]},
-    },
-    "SmolLM2-135M-Instruct": {
-        "backend": "vllm",
-        "args": {"pretrained": ".models/SmolLM2-135M-Instruct", **VLLM},
-        "generation": {"max_gen_toks": 64},
-    },
+    "gemma-3-270m": language_model("gemma-3-270m", until=["\n\n"]),
     "lead": {"backend": "qilin-baseline", "args": {"strategy": "lead"}},
+    "SmolLM2-135M-Instruct": language_model("SmolLM2-135M-Instruct"),
 }
 #: Context -> task, and the run whose first five it shows. The weighted sum is run in a comparison of its own, since a
 #: comparison has one `contexts`.
@@ -63,20 +49,6 @@ CONTEXTS = {
 }
 #: What is told apart: the first minus the second.
 PAIRS = [("BM25", "none"), ("E5", "none"), ("weighted sum (.5)", "BM25"), ("cited", "BM25"), ("cited", "E5")]
-
-
-def call(*arguments: str) -> None:
-    """`qilin-tasks ARGUMENTS…`, its output on stderr."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(REPO), os.environ.get("PYTHONPATH")])),
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "VLLM_CPU_NUM_OF_RESERVED_CPU": "0",
-        "VLLM_NO_USAGE_STATS": "1",
-    }
-    subprocess.run(
-        [sys.executable, "-m", "qilin_tasks.cli", *arguments], cwd=REPO, env=environment, stdout=sys.stderr, check=True
-    )
 
 
 def make_folder(work: Path, notes: Path, *, limit: int | None) -> Path:
@@ -106,7 +78,7 @@ def make_folder(work: Path, notes: Path, *, limit: int | None) -> Path:
 def ask(work: Path, folder: Path, names: Sequence[str]) -> None:
     """Every model over every context."""
     models = work / "models.yaml"
-    write_whole(models, yaml.safe_dump([{"name": name, **MODELS[name]} for name in names]))
+    write_models(models, {name: MODELS[name] for name in names})
     for out, chosen, more in (
         ("runs", [context for context in CONTEXTS if CONTEXTS[context][1] != "fused"], {}),
         ("runs-fused", ["weighted sum (.5)"], {"contexts": str(folder / "fused.parquet")}),

@@ -14,6 +14,7 @@ REPO = Path(__file__).resolve().parents[1]
 RESULTS = REPO / "benchmarks" / "results"
 sys.path.append(str(RESULTS))
 
+import layers_table  # noqa: E402
 import make  # noqa: E402
 import page  # noqa: E402
 import steps  # noqa: E402
@@ -62,6 +63,43 @@ def test_the_page_names_command_date_interval_and_what_is_missing() -> None:
     assert "| RankNet (0.540 to 0.560) | 0.550 | 0.500 to 0.600 |" in text
     assert "Not run yet:" in text and "no results" not in text
     assert ElementTree.fromstring(plots["fusion_xquad_en.svg"]).tag.endswith("svg")
+
+
+def test_a_language_models_step_says_what_its_intervals_carry() -> None:
+    rows = [{"system": name, "mrr": 0.5, "low": 0.4, "high": 0.6} for name in ("dense", "RankNet of three")]
+    differences = [
+        {"first": "RankNet of three", "second": "dense", "minus": 0.02, "low": low, "high": high}
+        for low, high in ((0.01, 0.03), (-0.01, 0.03), (-0.03, -0.01))
+    ]
+    result = {
+        "questions": 200, "pool": 1173, "paragraphs": 40, "candidates": 10, "rows": rows,
+        "seeds": {"RankNet of three": [0.49, 0.51]}, "differences": differences,
+    }  # fmt: skip
+    stored: steps.StoredStep = {"command": ["python", "lm"], "date": "2026-12-03", "result": result}
+    text, plots = page.page({"lm_xquad_en": stored, "lm_xquad_zh": stored}, quick=False)
+    assert text.count("## A language model as retriever") == 1 and "the 10 first of RRF" in " ".join(text.split())
+    assert "| RankNet of three (0.490 to 0.510) | 0.500 | 0.400 to 0.600 |" in text
+    said = [line for line in text.splitlines() if line.startswith("* RankNet of three is")][:3]
+    assert ["above E5" in said[0], "not to be told from E5" in said[1], "below E5" in said[2]] == [True] * 3
+    assert set(plots) == {"lm_xquad_en.svg", "lm_xquad_zh.svg"}
+
+
+def layer(number: int, *, negated: float, spearman: float) -> dict[str, float]:
+    losses = {"loss negated": negated, "loss digits": 0.01, "loss shuffled": 0.3}
+    people = {"spearman": spearman, "spearman low": spearman - 0.05, "spearman high": spearman + 0.05}
+    return {"layer": number, **losses, **people, "unrelated": 0.5, "unrelated low": 0.4, "unrelated high": 0.6}
+
+
+def test_the_layer_one_would_take_follows_people_and_then_negation() -> None:
+    rows = [
+        layer(1, negated=0.2, spearman=0.30),
+        layer(2, negated=0.1, spearman=0.46),
+        layer(3, negated=0.02, spearman=0.50),
+    ]
+    said = " ".join(layers_table.table({"rows": rows, "labels": 560}).split())
+    assert "One would take layer 2: of the layers within that interval (2, 3)" in said
+    assert "| 3 | 0.020 | 0.010 | 0.300 | 0.500 | 0.400 to 0.600 | 0.500 | 0.450 to 0.550 |" in said
+    assert "one would take layer 1; they don't show" in layers_table.table({"rows": rows})
 
 
 def test_a_step_is_kept_until_its_command_changes(tmp_path: Path) -> None:

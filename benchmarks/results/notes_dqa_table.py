@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
+
+from lm_retriever_table import told
 
 ABOUT = (
     "Questions of this project's own, each with a written answer that cites one or two of the notes. They were written "
@@ -30,7 +32,10 @@ def notes_dqa_table(result: Mapping[str, Any]) -> str:
         values = " | ".join(f"{row['rouge_l']:.3f} ({row['low']:.3f} to {row['high']:.3f})" for row in shown)
         lines.append(f"| {context} | {values} |")
     lines.append("")
-    lines += [f"* **{model}**: {'; '.join(_told(result['differences'], model))}." for model in models]
+    lines += [
+        f"* **{model}**: {'; '.join(told([row for row in result['differences'] if row['model'] == model]))}."
+        for model in models
+    ]
     return "\n".join(lines)
 
 
@@ -44,15 +49,3 @@ def plotted(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _ends(row: Mapping[str, Any]) -> dict[str, float]:
     return {"low": row["low"], "high": row["high"]}
-
-
-def _told(differences: Sequence[Mapping[str, Any]], model: str) -> list[str]:
-    told = []
-    for row in differences:
-        if row["model"] != model:
-            continue
-        how = "above" if row["low"] > 0 else "below" if row["high"] < 0 else "not to be told from"
-        told.append(
-            f"{row['first']} is {how} {row['second']} ({row['minus']:+.3f}, {row['low']:+.3f} to {row['high']:+.3f})"
-        )
-    return told

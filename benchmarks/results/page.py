@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+import layers_table
+import lm_retriever_table
+from lm_retriever_table import SHOWN
 from notes_dqa_table import notes_dqa_table, plotted
 from steps import STEPS, StoredStep
 
 TARGET, SUM = "RankNet", "weighted sum (tuned)"
-SHOWN = {"dense": "E5"}
 INTRO = """# Results
 
 Real models on real data. `make results` runs what is missing and writes this page from what each step left in
@@ -32,13 +34,13 @@ WIDTH, LEFT, RIGHT, TOP, LINE = 720, 190, 20, 24, 22
 def page(found: Mapping[str, StoredStep], *, quick: bool) -> tuple[str, dict[str, str]]:
     """The page's Markdown, and its SVG plots by file name."""
     parts, plots = [INTRO, QUICK if quick else ""], {}
-    fusion = {name: kept for name, kept in found.items() if STEPS[name].kind == "fusion"}
-    if fusion:
-        parts.append(FUSION.format(seeds=len(next(iter(fusion.values()))["result"]["seeds"][TARGET])))
-        parts.append(f"\n{verdict(fusion)}\n")
+    introduced: set[str] = set()
     for name, kept in found.items():
         step, result = STEPS[name], kept["result"]
-        heading = "###" if step.kind == "fusion" else "##"
+        if step.kind in SECTIONS and step.kind not in introduced:
+            introduced.add(step.kind)
+            parts.append(SECTIONS[step.kind]({n: k for n, k in found.items() if STEPS[n].kind == step.kind}))
+        heading = "###" if step.kind in SECTIONS else "##"
         parts.append(f"\n{heading} {step.title}\n\n`{shlex.join(kept['command'])}`, {kept['date']}, {about(result)}.\n")
         parts.append(f"\n{TABLES[step.kind](result)}\n")
         if step.kind in PLOTS:
@@ -50,6 +52,21 @@ def page(found: Mapping[str, StoredStep], *, quick: bool) -> tuple[str, dict[str
     if missing:
         parts.append(f"\nNot run yet: {', '.join(missing)}.\n")
     return "".join(parts), plots
+
+
+def fusion_section(steps: Mapping[str, StoredStep]) -> str:
+    """What the fusion's tables are, and what they carry."""
+    seeds = len(next(iter(steps.values()))["result"]["seeds"][TARGET])
+    return f"{FUSION.format(seeds=seeds)}\n{verdict(steps)}\n"
+
+
+def lm_section(steps: Mapping[str, StoredStep]) -> str:
+    """What the tables of language models are."""
+    return lm_retriever_table.INTRO.format(candidates=next(iter(steps.values()))["result"]["candidates"])
+
+
+#: Kinds with several tables, under one heading.
+SECTIONS = {"fusion": fusion_section, "lm": lm_section}
 
 
 def about(result: Mapping[str, Any]) -> str:
@@ -111,47 +128,13 @@ def known_item_table(result: Mapping[str, Any]) -> str:
     return "\n".join(["A title asks for its note's content.\n", "| system | MRR | 95 % |", "|---|---:|---|", *rows])
 
 
-def layers_table(result: Mapping[str, Any]) -> str:
-    """Losses as a share of the loss to an unrelated note: what a reader loses most should cost most."""
-    names = [key.removeprefix("loss ") for key in result["rows"][0] if key.startswith("loss ")]
-    lines = [
-        "BERTScore's F1 falls by this share of its fall to an unrelated note; `unrelated` is F1 itself.\n",
-        f"| layer | {' | '.join(names)} | unrelated | 95 % |",
-        f"|---:|{'---:|' * len(names)}---:|---|",
-    ]
-    for row in result["rows"]:
-        losses = " | ".join(f"{row[f'loss {name}']:.3f}" for name in names)
-        interval = f"{row['unrelated low']:.3f} to {row['unrelated high']:.3f}"
-        lines.append(f"| {row['layer']} | {losses} | {row['unrelated']:.3f} | {interval} |")
-    return "\n".join([*lines, "", layers_verdict(result)])
-
-
-def layers_verdict(result: Mapping[str, Any]) -> str:
-    """Which layer weighs what most, and what follows for the choice."""
-    rows = result["rows"]
-
-    def most(name: str) -> Mapping[str, Any]:
-        return max(rows, key=lambda row: row[f"loss {name}"])
-
-    meaning, order = most("negated"), most("shuffled")
-    said = [
-        (
-            f"Negation costs most at layer {meaning['layer']} ({meaning['loss negated']:.3f} of an unrelated note's "
-            f"loss; wrong digits {meaning['loss digits']:.3f}), another order at layer {order['layer']} "
-            f"({order['loss shuffled']:.3f})."
-        )
-    ]
-    if all(row["loss negated"] < row["loss shuffled"] for row in rows):
-        said.append("At every layer a note that says the opposite loses less than the same facts in another order.")
-    said.append(
-        f"By these edits alone one would take layer {meaning['layer']}; they don't show that its scores follow "
-        "people's labels best (`qilin-tasks validate --labels` measures that), and no layer makes BERTScore a check of "
-        "facts."
-    )
-    return " ".join(said)
-
-
-TABLES = {"fusion": fusion_table, "known_item": known_item_table, "layers": layers_table, "notes_dqa": notes_dqa_table}
+TABLES = {
+    "fusion": fusion_table,
+    "lm": lm_retriever_table.table,
+    "known_item": known_item_table,
+    "layers": layers_table.table,
+    "notes_dqa": notes_dqa_table,
+}
 
 
 def _rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -159,7 +142,12 @@ def _rows(result: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 #: What is drawn, and the rows as `interval_plot` takes them; layers have no plot.
-PLOTS = {"fusion": ("MRR", _rows), "known_item": ("MRR", _rows), "notes_dqa": ("ROUGE-L", plotted)}
+PLOTS = {
+    "fusion": ("MRR", _rows),
+    "lm": ("MRR", lm_retriever_table.plotted),
+    "known_item": ("MRR", _rows),
+    "notes_dqa": ("ROUGE-L", plotted),
+}
 
 
 def _interval(row: Mapping[str, Any]) -> str:

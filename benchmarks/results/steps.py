@@ -30,11 +30,26 @@ def _fusion(name: str, title: str) -> Step:
     return Step("fusion", title, "mrrank.py", ("--set", name, "--data", "{data}/data"), quick)
 
 
+def _language_model(name: str, title: str, *arguments: str) -> Step:
+    quick = ("--questions", "6", "--candidates", "3", "--repetitions", "1", "--folds", "2", "--resamples", "200")
+    return Step(
+        "lm",
+        f"{title}, language models",
+        "lm_retriever.py",
+        ("--set", name, "--data", "{data}/data", *arguments),
+        quick,
+    )
+
+
 STEPS: dict[str, Step] = {
     "fusion_xquad_en": _fusion("xquad_en", "XQuAD en"),
     "fusion_xquad_zh": _fusion("xquad_zh", "XQuAD zh"),
     "fusion_xquad_th": _fusion("xquad_th", "XQuAD th"),
     "fusion_iapp": _fusion("iapp", "iapp (Thai)"),
+    "lm_xquad_en": _language_model("xquad_en", "XQuAD en", "--models", "gemma-3-270m", "SmolLM2-135M-Instruct"),
+    "lm_xquad_zh": _language_model("xquad_zh", "XQuAD zh"),
+    "lm_xquad_th": _language_model("xquad_th", "XQuAD th"),
+    "lm_iapp": _language_model("iapp", "iapp (Thai)", "--ways", "likelihood"),
     "known_item": Step(
         "known_item",
         "Known-item search",
@@ -53,7 +68,12 @@ STEPS: dict[str, Step] = {
         "layers",
         "BERTScore by layer",
         "bertscore_layers.py",
-        ("--notes", "{data}/data/qilin/notes.798.csv"),
-        ("--limit", "3", "--layers", "1", "8"),
+        (
+            "--notes",
+            "{data}/data/qilin/notes.798.csv",
+            "--labels",
+            "{data}/data/ragchecker/human_labeled_data.json",
+        ),
+        ("--limit", "3", "--layers", "1", "8", "--rows", "20"),
     ),
 }
