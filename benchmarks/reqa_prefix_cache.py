@@ -4,7 +4,8 @@
 
 `stock`: `--model vllm`, which reads no cache for prompt log-probabilities and runs its output layer over all of them.
 `tails`: the output layer over what is scored only. `cached`: the prefix cache read. `both`: `--model qilin-vllm`.
-`reverse`: the same with `direction: sentence` (the question first, its candidates behind it). Ends with one JSON line.
+`reverse`: the same with `direction: sentence` (the question first, its candidates behind it). `hf`: stock `--model hf`
+over the same requests, on `--hf-device`; its values differ by what another engine rounds. Ends with one JSON line.
 """
 
 from __future__ import annotations
@@ -29,10 +30,13 @@ def main() -> int:
     parser.add_argument("--data", default=None, help="REQA_DATA; default: the environment's, else hub")
     parser.add_argument("--questions", type=int, default=20)
     parser.add_argument("--block-size", type=int, default=32, help="the CPU build takes multiples of 32; 16 on a GPU")
+    parser.add_argument("--hf-device", default="cpu", help="where the hf backend runs (default %(default)s)")
+    parser.add_argument("--hf-batch-size", type=int, default=8)
     arguments = parser.parse_args()
     if arguments.data:
         os.environ["REQA_DATA"] = arguments.data
 
+    from lm_eval.models.huggingface import HFLM
     from lm_eval.tasks import TaskManager
 
     from qilin_tasks import tasks_folder
@@ -74,7 +78,14 @@ def main() -> int:
             "computed_tokens": lm.prompt_tokens - lm.cached_tokens,
             "seconds": round(seconds, 2),
         }
-    for label in ("tails", "cached", "both"):
+    asked = requests("question")
+    hf = HFLM(
+        pretrained=arguments.model, dtype="float32", device=arguments.hf_device, batch_size=arguments.hf_batch_size
+    )
+    start = time.perf_counter()
+    values["hf"] = [value for value, _ in hf.loglikelihood(asked, disable_tqdm=True)]
+    report["hf"] = {"seconds": round(time.perf_counter() - start, 2)}
+    for label in ("tails", "cached", "both", "hf"):
         pairs = zip(values["stock"], values[label], strict=True)
         report[label]["largest_difference"] = max(abs(one - other) for one, other in pairs)
         report[label]["time_share"] = round(report[label]["seconds"] / report["stock"]["seconds"], 3)

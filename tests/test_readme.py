@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -26,6 +27,20 @@ def test_the_links_of_all_pages_lead_to_files(repo: Path) -> None:
         if not target.startswith(("http", "mailto:")) and not (page.parent / target).exists()
     ]
     assert broken == []
+
+
+def test_the_table_of_results_is_that_of_the_stored_run(repo: Path) -> None:
+    stored = json.loads((repo / "docs" / "results" / "notes_dqa.json").read_text("utf-8"))
+    cells = {
+        (row["model"], row["context"]): " to ".join(f"{row[name]:.3f}" for name in ("low", "high"))
+        for row in stored["result"]["rows"]
+    }
+    values = {(row["model"], row["context"]): f"{row['rouge_l']:.3f}" for row in stored["result"]["rows"]}
+    text = (repo / "README.md").read_text("utf-8")
+    assert stored["date"] in text and f"{stored['result']['questions']} questions" in text
+    for model in ("gemma-3-270m", "lead"):
+        shown = [f"{values[model, name]} ({cells[model, name]})" for name in ("none", "BM25", "E5", "cited")]
+        assert f"| {model} | {' | '.join(shown)} |".replace("0.", ".") in text
 
 
 def test_the_wrong_numbers_are_those_of_the_script(repo: Path) -> None:
