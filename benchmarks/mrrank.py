@@ -77,7 +77,7 @@ def learned_values(
     values = {name: np.zeros(len(pairs)) for name in (TUNED, *TRAINERS)}
     for held_out in range(folds):
         train, test = np.flatnonzero(fold != held_out).tolist(), np.flatnonzero(fold == held_out).tolist()
-        chosen = max(WEIGHTS, key=lambda weight: sums[weight][train].mean())
+        chosen = max(sums, key=lambda weight: sums[weight][train].mean())
         values[TUNED][test] = sums[chosen][test]
         for name, trainer in TRAINERS.items():
             model = trainer([pairs[i] for i in train], [relevant[i] for i in train], depth=depth, seed=seed)
