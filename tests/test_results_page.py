@@ -79,6 +79,8 @@ def test_a_language_models_step_says_what_its_intervals_carry() -> None:
     text, plots = page.page({"lm_xquad_en": stored, "lm_xquad_zh": stored}, quick=False)
     assert text.count("## A language model as retriever") == 1 and "the 10 first of RRF" in " ".join(text.split())
     assert "| RankNet of three (0.490 to 0.510) | 0.500 | 0.400 to 0.600 |" in text
+    counts = "* RankNet of three against E5, 6 sets: above on 2, not to be told from on 2, below on 2."
+    assert text.count(counts) == 1
     said = [line for line in text.splitlines() if line.startswith("* RankNet of three is")][:3]
     assert ["above E5" in said[0], "not to be told from E5" in said[1], "below E5" in said[2]] == [True] * 3
     assert set(plots) == {"lm_xquad_en.svg", "lm_xquad_zh.svg"}

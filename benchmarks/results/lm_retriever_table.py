@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 SHOWN = {"dense": "E5"}
+WORDS = ("above", "not to be told from", "below")
 INTRO = """
 ## A language model as retriever
 
@@ -24,7 +25,8 @@ tables above. Intervals: paired bootstrap over paragraphs.
 
 def how(difference: Mapping[str, Any]) -> str:
     """What a paired interval carries, in words."""
-    return "above" if difference["low"] > 0 else "below" if difference["high"] < 0 else "not to be told from"
+    above, alike, below = WORDS
+    return above if difference["low"] > 0 else below if difference["high"] < 0 else alike
 
 
 def named(system: str) -> str:
@@ -39,6 +41,19 @@ def told(differences: Sequence[Mapping[str, Any]]) -> list[str]:
         f"({row['minus']:+.3f}, {row['low']:+.3f} to {row['high']:+.3f})"
         for row in differences
     ]
+
+
+def verdict(results: Sequence[Mapping[str, Any]]) -> str:
+    """On how many sets each comparison carries, over all tables."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for result in results:
+        for row in result["differences"]:
+            found.setdefault((row["first"], row["second"]), []).append(how(row))
+    lines = []
+    for (first, second), hows in found.items():
+        counted = [f"{words} on {hows.count(words)}" for words in WORDS if words in hows]
+        lines.append(f"* {named(first)} against {named(second)}, {len(hows)} sets: {', '.join(counted)}.")
+    return "\n".join(lines)
 
 
 def table(result: Mapping[str, Any]) -> str:

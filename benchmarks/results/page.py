@@ -61,8 +61,10 @@ def fusion_section(steps: Mapping[str, StoredStep]) -> str:
 
 
 def lm_section(steps: Mapping[str, StoredStep]) -> str:
-    """What the tables of language models are."""
-    return lm_retriever_table.INTRO.format(candidates=next(iter(steps.values()))["result"]["candidates"])
+    """What the tables of language models are, and what they carry together."""
+    results = [kept["result"] for kept in steps.values()]
+    intro = lm_retriever_table.INTRO.format(candidates=results[0]["candidates"])
+    return f"{intro}\n{lm_retriever_table.verdict(results)}\n"
 
 
 #: Kinds with several tables, under one heading.
