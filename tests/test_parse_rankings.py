@@ -123,11 +123,6 @@ OUTPUTS: list[tuple[str, int, tuple[int, ...]]] = [
     ("Top 3: 3, 1, 2", 3, (3, 1, 2)),
     ("```python\nranking = [3, 1, 2]\n```", 3, (3, 1, 2)),
     ("① [3]\n② [1]\n③ [2]", 3, (3, 1, 2)),
-    # numbers beyond what a float holds, and below nought
-    ('{"3": 1e309}', 3, (3,)),
-    ('{"1": 2, "3": [1e309]}', 3, (3, 1)),
-    ('{"1": -2.5, "2": 1.0, "3": 2.5}', 3, (3, 2, 1)),
-    ('[{"id": 1, "score": -0.2}, {"id": 2, "score": -0.1}, {"id": 3, "score": -3e2}]', 3, (2, 1, 3)),
     ("[2023年穿搭] 不错", 3, ()),
     ("1. 3 - 羊绒\n2. 1 - 帽子", 3, ()),
     # several rankings: the last complete one, else the longest
@@ -164,7 +159,16 @@ OUTPUTS: list[tuple[str, int, tuple[int, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "n", "ids"), OUTPUTS, ids=[repr(text)[:60] for text, _, _ in OUTPUTS])
+# Scores below nought and beyond what a float holds: made for the parser, not seen from a model as those above are.
+EDGES: list[tuple[str, int, tuple[int, ...]]] = [
+    ('{"3": 1e309}', 3, (3,)),
+    ('{"1": 2, "3": [1e309]}', 3, (3, 1)),
+    ('{"1": -2.5, "2": 1.0, "3": 2.5}', 3, (3, 2, 1)),
+    ('[{"id": 1, "score": -0.2}, {"id": 2, "score": -0.1}, {"id": 3, "score": -3e2}]', 3, (2, 1, 3)),
+]
+
+
+@pytest.mark.parametrize(("text", "n", "ids"), [*OUTPUTS, *EDGES], ids=lambda value: repr(value)[:60])
 def test_real_looking_outputs(text: str, n: int, ids: tuple[int, ...]) -> None:
     assert parse_ranking(text, n=n).ids == ids
 
