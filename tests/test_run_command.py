@@ -293,7 +293,11 @@ def test_a_server_that_is_not_there_is_one_line(
 
 
 def test_packages_that_an_extra_brings_are_looked_for_first(refused: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None)
+    import importlib.util
+
+    find, missing = importlib.util.find_spec, ("aiohttp", "requests", "tenacity")
+    # Only these: whatever a library imports for the first time meanwhile is there.
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name in missing else find(name, *rest))
     line = refused("--model", "local-completions", "--tasks", "qilin_dqa_na", *OFF)
     assert line == (
         "error: --model local-completions needs aiohttp, requests, tenacity: pip install 'qilin-tasks[api]'"
