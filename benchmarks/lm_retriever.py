@@ -23,11 +23,11 @@ from typing import Any
 import numpy as np
 import torch
 from mrrank import TUNED, Ranking, Values, learned_values, rankings
+from paired_rows import PairedRows
 from real_models import ENCODER, call, language_model, write_models
 
 from qilin_tasks.reqa.pools import Pool, load_pool
 from qilin_tasks.results.reader import find_results, iter_samples
-from qilin_tasks.results.stats import percentile_interval, resampled_means
 from qilin_tasks.retrieval.fusion import reciprocal_rank_fusion, weighted_sum
 from qilin_tasks.retrieval.routing import reciprocal_rank
 from qilin_tasks.text.notes import one_line
@@ -164,29 +164,19 @@ def main() -> None:
         differences += [("RankNet of three", "RankNet of two"), (of_three, of_two), ("RankNet of three", of_three)]
         differences += [("RankNet of three", "RRF"), ("RankNet of three", "dense")]
 
-    names = list(systems)
-    matrix = np.stack([systems[name] for name in names], axis=1)
-    resampled = resampled_means(matrix, resamples=args.resamples, seed=0, clusters=owners)
-    units = len(set(owners))
-    rows = []
-    for column, name in enumerate(names):
-        low, high = percentile_interval(resampled[:, column], units=units)
-        numbers = {"mrr": matrix[:, column].mean(), "low": low, "high": high}
-        rows.append({"system": name, **{key: round(float(value), 4) for key, value in numbers.items()}})
-    told = []
-    for first, second in differences:
-        if first not in names or second not in names:
-            continue
-        one, other = names.index(first), names.index(second)
-        low, high = percentile_interval(resampled[:, one] - resampled[:, other], units=units)
-        numbers = {"minus": (matrix[:, one] - matrix[:, other]).mean(), "low": low, "high": high}
-        told.append({"first": first, "second": second, **{key: round(float(v), 4) for key, v in numbers.items()}})
+    paired = PairedRows(systems, resamples=args.resamples, clusters=owners)
+    rows = [{"system": name, **paired.mean(name, "mrr")} for name in paired.names]
+    told = [
+        {"first": first, "second": second, **paired.difference(first, second)}
+        for first, second in differences
+        if first in systems and second in systems
+    ]
     result = {
         "benchmark": "lm_retriever",
         "set": args.set,
         "questions": len(pool.questions),
         "pool": len(pool.candidates),
-        "paragraphs": units,
+        "paragraphs": paired.units,
         "candidates": args.candidates,
         "encoder": signature,
         "rows": rows,

@@ -19,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from paired_rows import PairedRows, Values
 
 from qilin_tasks.reqa.pools import Pool, load_pool
-from qilin_tasks.results.stats import percentile_interval, resampled_means
 from qilin_tasks.retrieval.bm25 import BM25
 from qilin_tasks.retrieval.dense_search import search_vectors
 from qilin_tasks.retrieval.encoders import load_encoder
@@ -31,7 +30,6 @@ from qilin_tasks.retrieval.mrrank import train_ranknet
 from qilin_tasks.retrieval.routing import reciprocal_rank, train_router
 
 Ranking = list[tuple[Any, float]]
-Values = NDArray[np.float64]
 #: Weights of BM25 that the tuned sum chooses from.
 WEIGHTS = tuple(number / 20 for number in range(1, 20))
 TRAINERS: dict[str, Callable[..., Any]] = {"routing": train_router, "RankNet": train_ranknet}
@@ -88,19 +86,14 @@ def learned_values(
 
 def rows_of(systems: dict[str, Values], owners: Sequence[int], *, resamples: int) -> list[dict[str, Any]]:
     """Each system's MRR, and RankNet's minus it, with 95 % intervals."""
-    names = list(systems)
-    matrix = np.stack([systems[name] for name in names], axis=1)
-    resampled = resampled_means(matrix, resamples=resamples, seed=0, clusters=owners)
-    units, target = len(set(owners)), names.index(TARGET)
+    paired = PairedRows(systems, resamples=resamples, clusters=owners)
     rows = []
-    for column, name in enumerate(names):
-        low, high = percentile_interval(resampled[:, column], units=units)
-        difference = matrix[:, target].mean() - matrix[:, column].mean()
-        below, above = percentile_interval(resampled[:, target] - resampled[:, column], units=units)
-        numbers = {"mrr": matrix[:, column].mean(), "low": low, "high": high}
+    for name in paired.names:
+        row: dict[str, Any] = {"system": name, **paired.mean(name, "mrr")}
         if name != TARGET:
-            numbers |= {"ranknet_minus": difference, "minus_low": below, "minus_high": above}
-        rows.append({"system": name, **{key: round(float(value), 4) for key, value in numbers.items()}})
+            minus = paired.difference(TARGET, name)
+            row |= {"ranknet_minus": minus["minus"], "minus_low": minus["low"], "minus_high": minus["high"]}
+        rows.append(row)
     return rows
 
 

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
+from paired_rows import PairedRows
 from real_models import ENCODER, REPO, call, language_model, write_models
 
 from qilin_tasks.files import write_whole
 from qilin_tasks.results.reader import find_results, iter_samples
-from qilin_tasks.results.stats import percentile_interval, resampled_means
 
 QUESTIONS = REPO / "tests" / "data" / "notes_questions.jsonl"
 TOP = 5
@@ -133,19 +133,12 @@ def main() -> None:
     values = read(work)
     rows, differences = [], []
     for model in args.models:
-        table = np.array([values[model][context] for context in CONTEXTS]).T
-        resampled = resampled_means(table, resamples=args.resamples, seed=0)
-        names = list(CONTEXTS)
-        for column, context in enumerate(names):
-            low, high = percentile_interval(resampled[:, column], units=len(table))
-            numbers = {"rouge_l": table[:, column].mean(), "low": low, "high": high}
-            rows.append({"model": model, "context": context, **{k: round(float(v), 4) for k, v in numbers.items()}})
-        for first, second in PAIRS:
-            one, other = names.index(first), names.index(second)
-            low, high = percentile_interval(resampled[:, one] - resampled[:, other], units=len(table))
-            numbers = {"minus": (table[:, one] - table[:, other]).mean(), "low": low, "high": high}
-            told = {"model": model, "first": first, "second": second}
-            differences.append({**told, **{k: round(float(v), 4) for k, v in numbers.items()}})
+        paired = PairedRows({name: values[model][name] for name in CONTEXTS}, resamples=args.resamples)
+        rows += [{"model": model, "context": name, **paired.mean(name, "rouge_l")} for name in paired.names]
+        differences += [
+            {"model": model, "first": first, "second": second, **paired.difference(first, second)}
+            for first, second in PAIRS
+        ]
     result = {
         "benchmark": "notes_dqa",
         "questions": len(next(iter(values.values()))["none"]),

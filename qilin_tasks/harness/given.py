@@ -101,9 +101,8 @@ def score_answers(
         limit=task.limit,
     )
     metadata = done.results["configs"][task.name]["metadata"]
-    family, *_ = str(metadata["signature"]).split("|")
     parts = {key: part for key, part in signature_parts(metadata["signature"]).items() if key not in _ASKED}
-    del parts["family"]
+    family = parts.pop("family")
     asked = [doc["doc_key"] for doc in task.documents]
     metadata["signature"] = signature(family, {**parts, GIVEN: digest_all([key, answers[key]] for key in asked)})
     done.results["config"]["model"] = source

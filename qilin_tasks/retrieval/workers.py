@@ -46,7 +46,7 @@ def neighbours(numbers: Sequence[int], *, longest: int) -> list[list[int]]:
 
 
 class Workers:
-    """`number` processes, started when first needed and ended with the context; one is this process itself.
+    """`number` processes, started when `run` first needs them and ended with the context.
 
     They are spawned, not forked: a fork would copy the locks of the threads that Arrow and torch run here. Raises
     SettingError for a number below 1.
@@ -82,27 +82,24 @@ class Workers:
         A job is drawn only when a process is free for it, so that it can build on the results so far; `tick` is
         called about once a second. Raises what `function` raises, and DataError where a process was killed.
         """
-        if self.number == 1:
-            for job in jobs:
-                yield function(*job)
-                tick()
-            return
         if self._pool is None:
             self._pool = ProcessPoolExecutor(
                 self.number, mp_context=multiprocessing.get_context("spawn"), initializer=_begin
             )
         running: set[Future[Result]] = set()
+
+        def finished(*, most: int) -> Iterator[Result]:
+            while len(running) > most:
+                done, _ = wait(running, timeout=TICK_SECONDS, return_when=FIRST_COMPLETED)
+                running.difference_update(done)
+                yield from (future.result() for future in done)
+                tick()
+
         try:
             for job in jobs:
                 running.add(self._pool.submit(function, *job))
-                while len(running) == self.number:
-                    done, running = wait(running, timeout=TICK_SECONDS, return_when=FIRST_COMPLETED)
-                    yield from (future.result() for future in done)
-                    tick()
-            while running:
-                done, running = wait(running, timeout=TICK_SECONDS, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-                tick()
+                yield from finished(most=self.number - 1)
+            yield from finished(most=0)
         except BrokenProcessPool as error:
             raise DataError(
                 f"one of {self.number} worker processes was killed (out of memory?); what is finished is kept: run the "
