@@ -9,7 +9,8 @@ from support.runs import write_run
 
 from qilin_tasks.report.analysis import analyse
 from qilin_tasks.report.collect import Board, boards_of
-from qilin_tasks.report.standings import chosen, standings
+from qilin_tasks.report.standings import standings
+from qilin_tasks.report.tables import chosen
 from qilin_tasks.results.reader import find_results
 
 DOCS = [{"doc_key": key, "query": "q", "reference": "r"} for key in range(40)]

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board
-from qilin_tasks.report.standings import chosen, sentence, standings
-from qilin_tasks.report.tables import MODEL, Cell, column_name, direction, family_notes, method, number, table
+from qilin_tasks.report.standings import sentence, standings
+from qilin_tasks.report.tables import MODEL, Cell, chosen, column_name, direction, family_notes, method, number, table
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",

@@ -5,13 +5,15 @@ from __future__ import annotations
 from qilin_tasks.report.analysis import Analysis, LiftRow, PairRow
 from qilin_tasks.report.collect import Board
 from qilin_tasks.report.cost import cost_markdown
-from qilin_tasks.report.standings import chosen, sentence, standings
+from qilin_tasks.report.standings import sentence, standings
 from qilin_tasks.report.tables import (
     MODEL,
     Cell,
+    chosen,
     column_name,
     direction,
     escaped,
+    lifts_best_first,
     method,
     notes,
     number,
@@ -37,7 +39,7 @@ def markdown(boards: list[tuple[Board, Analysis]], *, resamples: int, seed: int,
         for metric in board.metrics:
             lines += _markdown_table(board, analysis, metric)
         lines += _markdown_pairs(analysis.pairs)
-        lines += _markdown_lifts(analysis.lifts)
+        lines += _markdown_lifts(lifts_best_first(board, analysis))
         lines += cost_markdown(board)
         lines += ["### Signatures", ""]
         lines += [f"* `{signature}`: {escaped(', '.join(names))}" for signature, names in signatures(board).items()] + [

@@ -9,8 +9,7 @@ from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.report.links import samples_link
 from qilin_tasks.report.matrix import Duel, duels
-from qilin_tasks.report.standings import chosen
-from qilin_tasks.report.tables import column_name
+from qilin_tasks.report.tables import chosen, column_name
 
 MARKS = {"ahead": " ▲", "behind": " ▽", "level": ""}
 

@@ -15,7 +15,7 @@ from qilin_tasks.report.plots import plots_of
 from qilin_tasks.report.policy import sha256_source
 from qilin_tasks.report.samples_page import asset, samples_script, samples_section
 from qilin_tasks.report.standings_page import standings_section
-from qilin_tasks.report.tables import method, notes, signatures, warnings
+from qilin_tasks.report.tables import lifts_best_first, method, notes, signatures, warnings
 from qilin_tasks.report.tables_page import lifts_table, metric_table, pairs_table
 
 #: Files of the report that the page links to.
@@ -92,7 +92,7 @@ def _board(board: Board, analysis: Analysis, name: str, panels: Sequence[Panel])
     if analysis.pairs:
         yield pairs_table(board, analysis.pairs)
     if analysis.lifts:
-        yield lifts_table(board, analysis.lifts)
+        yield lifts_table(board, lifts_best_first(board, analysis))
     others = [metric for metric in board.metrics if metric not in headline]
     if others:
         yield f"<details><summary>{len(others)} more metrics</summary>"

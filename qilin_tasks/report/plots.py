@@ -13,7 +13,7 @@ import numpy as np
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.report.marks import dash, legend, mark, style
-from qilin_tasks.report.tables import column_name, number
+from qilin_tasks.report.tables import best_first, column_name, number
 
 WIDTH = 560
 LEFT, RIGHT, TOP, BOTTOM = 150, 20, 28, 34
@@ -73,7 +73,11 @@ def x_axis(scale: Scale, bottom: float) -> list[str]:
 
 def conditions_plot(board: Board, analysis: Analysis, metric: str) -> str:
     """A line for each model: its mean with its 95 % interval under every condition."""
-    models = [m for m in board.models if any((c.task, m, metric) in analysis.intervals for c in board.columns)]
+    models = [
+        model
+        for model in best_first(board, analysis)
+        if any((column.task, model, metric) in analysis.intervals for column in board.columns)
+    ]
     found = [i for (_, _, name), i in analysis.intervals.items() if name == metric and np.isfinite(i.low)]
     if not models or not found:
         return ""

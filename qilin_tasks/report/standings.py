@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from qilin_tasks.report.analysis import FLOOR, LEVEL, Analysis, PairRow
+from qilin_tasks.report.analysis import LEVEL, Analysis, PairRow
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.report.tables import MODEL, Cell, column_name, number, table
 
@@ -30,11 +30,6 @@ class Standing:
         if self.best is None:
             return ""
         return f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
-
-
-def chosen(board: Board) -> Column:
-    """The column to open with: most models, then the first that shows notes."""
-    return max(board.columns, key=lambda column: (len(column.compared), column.condition != FLOOR))
 
 
 def standings(board: Board, analysis: Analysis, column: Column, metric: str) -> list[Standing]:

@@ -8,8 +8,8 @@ from html import escape
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.report.links import owner_mark, samples_link
-from qilin_tasks.report.standings import Standing, chosen, sentence, standings
-from qilin_tasks.report.tables import MODEL, column_name, number
+from qilin_tasks.report.standings import Standing, sentence, standings
+from qilin_tasks.report.tables import MODEL, chosen, column_name, number
 
 WIDTH, HEIGHT = 400, 18
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qilin_tasks import families
-from qilin_tasks.report.analysis import Analysis
+from qilin_tasks.report.analysis import FLOOR, Analysis, LiftRow
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.results.published import Published, published_for
 from qilin_tasks.results.stats import Interval
@@ -50,6 +51,29 @@ class TableRow:
 def escaped(text: str) -> str:
     """A name inside a Markdown table: nothing in it may act as markup."""
     return re.sub(r"([\\`*_{}\[\]<>()#+!|~$&])", r"\\\1", text.replace("\r", " ").replace("\n", " "))
+
+
+def chosen(board: Board) -> Column:
+    """The column to open with: most models, then the first that shows notes."""
+    return max(board.columns, key=lambda column: (len(column.compared), column.condition != FLOOR))
+
+
+def best_first(board: Board, analysis: Analysis) -> list[str]:
+    """The board's models in the order of its first standings, those without that number last, baselines after them.
+
+    One order for all metrics and plots, so that a system is found at the same height in each.
+    """
+    task, metric = chosen(board).task, board.headline()[0]
+    sign = 1 if board.higher_is_better[metric] is False else -1
+    found = {model: analysis.intervals.get((task, model, metric)) for model in board.models}
+    worth = {model: sign * interval.value for model, interval in found.items() if interval is not None}
+    return sorted(board.models, key=lambda model: (model in board.baselines, worth.get(model, math.inf)))
+
+
+def lifts_best_first(board: Board, analysis: Analysis) -> list[LiftRow]:
+    """The lifts of each model, the models in the order of the tables."""
+    order = best_first(board, analysis)
+    return sorted(analysis.lifts, key=lambda lift: order.index(lift.model))
 
 
 def column_name(column: Column) -> str:
@@ -122,9 +146,9 @@ def _published(column: Column) -> tuple[Published, ...]:
 
 
 def table(board: Board, analysis: Analysis, metric: str) -> list[TableRow]:
-    """Models, then baselines, then published systems."""
+    """Models, then baselines, then published systems; `best_first` says in which order."""
     rows = []
-    for model in board.models:
+    for model in best_first(board, analysis):
         cells: list[Cell | None] = []
         for column in board.columns:
             row = board.row(column, model)
