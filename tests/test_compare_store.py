@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lm_eval.api.instance import Instance
 from lm_eval.api.model import LM
+from support.covers import draw
 
 from qilin_tasks.errors import DataError, SettingError
 from qilin_tasks.harness.response_store import (
@@ -23,6 +24,7 @@ from qilin_tasks.harness.response_store import (
 )
 from qilin_tasks.harness.store_repair import repair
 from qilin_tasks.harness.stored import StoredLM
+from qilin_tasks.ranking.images import Covers, StackedCover, _clicked
 
 IDENTITY = {"backend": "hf", "args": {"pretrained": "m"}}
 
@@ -198,6 +200,25 @@ def test_images_count_by_content() -> None:
     assert request_key("g", (b"a",)) != request_key("g", (b"b",))
     with pytest.raises(TypeError, match="object"):
         request_key("g", (object(),))
+
+
+def test_covers_count_by_their_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both kinds of pictures that the tasks hand over are opened late: the key is of what they show, not of paths."""
+    monkeypatch.setenv("QILIN_IMAGES", str(tmp_path))
+
+    def keys() -> list[str]:
+        _clicked.cache_clear()
+        shown = [Covers(["a.png", "b.png"], max_side=20), Covers(["b.png", "a.png"], max_side=20)]
+        stacked = [StackedCover("a.png", None, side=20), StackedCover("a.png", ["b.png"], side=20)]
+        return [request_key("generate_until", ("which?", {}, {"visual": one})) for one in (*shown, *stacked)]
+
+    draw(tmp_path / "a.png", shade=10)
+    draw(tmp_path / "b.png", shade=200)
+    before = keys()
+    assert len(set(before)) == 4
+    assert keys() == before
+    draw(tmp_path / "b.png", shade=90)
+    assert [one == other for one, other in zip(before, keys(), strict=True)] == [False, False, True, False]
 
 
 def test_repeats_keep_their_own_answers(store: Callable[[], ResponseStore]) -> None:
