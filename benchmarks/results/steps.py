@@ -61,7 +61,7 @@ STEPS: dict[str, Step] = {
         "notes_dqa",
         "Answers over real notes",
         "notes_dqa.py",
-        ("--shared", "{data}", "--models", "gemma-3-270m", "lead"),
+        ("--shared", "{data}"),
         ("--models", "lead", "--limit", "6", "--resamples", "200"),
     ),
     "layers": Step(
