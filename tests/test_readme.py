@@ -38,7 +38,7 @@ def test_the_table_of_results_is_that_of_the_stored_run(repo: Path) -> None:
     values = {(row["model"], row["context"]): f"{row['rouge_l']:.3f}" for row in stored["result"]["rows"]}
     text = (repo / "README.md").read_text("utf-8")
     assert stored["date"] in text and f"{stored['result']['questions']} questions" in text
-    for model in ("gemma-3-270m", "lead"):
+    for model in ("gemma-3-270m", "SmolLM2-135M-Instruct", "lead"):
         shown = [f"{values[model, name]} ({cells[model, name]})" for name in ("none", "BM25", "E5", "cited")]
         assert f"| {model} | {' | '.join(shown)} |".replace("0.", ".") in text
 
