@@ -16,7 +16,7 @@ from qilin_tasks.results.reader import find_results
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 GENERATE, LIKELIHOOD = "qilin_dqa_oracle", "qilin_search_pointwise"
-LIMIT = 6
+LIMIT = 4
 
 
 def compare(models: Path, out: Path) -> str:

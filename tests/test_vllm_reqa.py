@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 REPO = Path(__file__).resolve().parents[1]
 LIKELIHOOD = "reqa_xquad_en_likelihood"
 REAL = ("reqa_xquad_en", "reqa_xquad_en_generate", "reqa_xquad_en_reader_na", "reqa_xquad_en_reader_bm25")
+QUESTIONS = 10
 RETRIEVAL = ("mrr", "r@1", "r@5", "r@10", "doc_mrr", "mrr_repaired", "candidate_recall", "valid_rate", "missing_rate")
 
 
@@ -51,11 +52,11 @@ def test_likelihood_ranks_are_the_same_in_process_and_through_a_server(
 
 
 def test_a_real_model_on_real_questions(harness: HarnessCopy, smollm: Path, shared: Path, tmp_path: Path) -> None:
-    """20 questions of XQuAD-en, SmolLM2-135M-Instruct, one engine: prompts fit, sentences are found."""
+    """Questions of XQuAD-en, SmolLM2-135M-Instruct, one engine: prompts fit, sentences are found."""
     harness.run(
         "lm_eval", "--tasks", ",".join(REAL), "--model", "vllm",
         "--model_args", f"pretrained={smollm},dtype=float32,max_model_len=3072,enforce_eager=True",
-        "--batch_size", "auto", "--apply_chat_template", "--limit", "20", "--gen_kwargs", "max_gen_toks=48",
+        "--batch_size", "auto", "--apply_chat_template", "--limit", str(QUESTIONS), "--gen_kwargs", "max_gen_toks=48",
         "--metadata", '{"bertscore": "off", "meteor": "off"}', "--output_path", str(tmp_path), "--log_samples",
         REQA_DATA=str(shared / "data"),
     )  # fmt: skip
@@ -64,7 +65,7 @@ def test_a_real_model_on_real_questions(harness: HarnessCopy, smollm: Path, shar
         # A task's name begins other tasks' names: its own file goes on with the date.
         (file,) = tmp_path.rglob(f"samples_{task}_[0-9]*.jsonl")
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        assert len(rows) == 20
+        assert len(rows) == QUESTIONS
         for name in RETRIEVAL:
             assert 0.0 <= results[task][f"{name},none"] <= 1.0
             assert results[task][f"{name},none"] == pytest.approx(np.mean([row[name] for row in rows]))
