@@ -8,6 +8,7 @@ from pathlib import Path
 from qilin_tasks.errors import SettingError, unknown
 from qilin_tasks.sources.qilin import open_qilin
 from qilin_tasks.systems.losses import TRAINED
+from qilin_tasks.systems.processes import started
 from qilin_tasks.systems.recipe import RECIPES, TRAINING_CONFIGS, load_recipe
 from qilin_tasks.systems.system import INPUTS
 from qilin_tasks.systems.train import train
@@ -21,7 +22,9 @@ Train a bi-encoder, a cross-encoder or DCN-V2 on clicks, for `qilin-tasks rank`.
   qilin-tasks train --system dcn-v2 --out dcn/
   qilin-tasks rank --system dcn-v2 --model dcn/ --config search_test --out runs/
 
-A training that was stopped goes on where it was saved last.
+A training that was stopped goes on where it was saved last. Several processes, a GPU each:
+
+  torchrun --nproc-per-node 4 -m qilin_tasks.cli train --system bert-bi ...
 """
 #: Options that go over the recipe's own values.
 CHANGES = ("epochs", "batch_size", "negatives", "learning_rate", "max_length", "input")
@@ -73,7 +76,8 @@ def run(args: argparse.Namespace) -> int:
         config=args.config,
         changes={name: getattr(args, name) for name in CHANGES},
     )
-    for line in differs:
+    first = started()[0] == 0
+    for line in differs if first else ():
         print(f"{args.recipe}: {line}")
     out = train(
         open_qilin(args.data),
@@ -90,12 +94,15 @@ def run(args: argparse.Namespace) -> int:
         save_every=args.save_every,
         progress=not args.quiet,
     )
-    print(out)
+    if first:
+        print(out)
     return 0
 
 
 def _run_dcn(args: argparse.Namespace) -> int:
     """DCN-V2 starts from nothing, reads features in place of texts and is saved after every pass."""
+    if started()[1] > 1:
+        raise SettingError(f"--system {DCN} trains in one process: start it without torchrun")
     for name in ("model", "steps", "negatives", "max_length", "input"):
         if getattr(args, name) is not None:
             raise SettingError(f"--system {DCN} takes no --{name.replace('_', '-')}: leave it out")

@@ -12,6 +12,7 @@ from qilin_tasks.retrieval.encoders import devices, load_failed
 from qilin_tasks.sources.qilin import Note
 from qilin_tasks.systems.bert_cross import joined
 from qilin_tasks.systems.examples import Example
+from qilin_tasks.systems.processes import by_shares
 from qilin_tasks.systems.recipe import Recipe
 
 
@@ -66,6 +67,9 @@ class BiTraining:
         batch = self._tokenizer(
             list(texts), padding=True, truncation=True, max_length=self._recipe.max_length, return_tensors="pt"
         ).to(self.module.device)
+        return by_shares(batch, self._vectors)
+
+    def _vectors(self, batch: Mapping[str, Any]) -> Any:
         hidden = self._spread(**batch).last_hidden_state
         mask = batch["attention_mask"].unsqueeze(-1).to(hidden.dtype)
         return (hidden * mask).sum(1) / mask.sum(1).clamp(min=1)
@@ -114,7 +118,7 @@ class CrossTraining:
         batch = self._tokenizer(
             *columns, padding=True, truncation=True, max_length=self._recipe.max_length, return_tensors="pt"
         ).to(self.module.device)
-        logits = self._spread(**batch).logits[:, 0]
+        logits = by_shares(batch, lambda share: self._spread(**share).logits[:, 0])
         labels = torch.zeros_like(logits)
         labels[:: 1 + self._recipe.negatives] = 1.0
         return torch.nn.functional.binary_cross_entropy_with_logits(logits, labels)

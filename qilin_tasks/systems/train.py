@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from qilin_tasks.systems.examples import Example, draw, read_shown
 from qilin_tasks.systems.lamb import lamb
 from qilin_tasks.systems.losses import TRAINED
 from qilin_tasks.systems.model_folder import check_new, put_model
+from qilin_tasks.systems.processes import first_s, started, sum_gradients, together
 from qilin_tasks.systems.recipe import Recipe, as_dict
 
 logger = logging.getLogger(__name__)
@@ -44,14 +46,19 @@ def train(
     """Trains `model` on the clicks of a config and puts the folder `out` in place, whole or not at all.
 
     `steps` stops there; `training.json` beside the weights says what was done. The same command goes on after a stop
-    from the last `save_every` steps. SettingError where `out` is there already.
+    from the last `save_every` steps. The processes of a `torchrun` train one model, which the first of them saves.
+    SettingError where `out` is there already.
     """
     if system not in TRAINED:
         raise unknown("--system", system, TRAINED)
     check_new(out)
     import torch
 
-    with locked(out):
+    rank, count = started()
+    with ExitStack() as stack:
+        own_device = stack.enter_context(together(device))
+        if rank == 0:
+            stack.enter_context(locked(out))
         requests = read_shown(source, config, rows=rows)
         made = {
             "system": system,
@@ -68,10 +75,11 @@ def train(
         total = min(a_pass * recipe.epochs, steps or a_pass * recipe.epochs)
         # A head that the model lacks is drawn when it loads.
         torch.manual_seed(seed)
-        trained = TRAINED[system](model, recipe, device=device)
-        folder = open_work(out, made)
+        trained = TRAINED[system](model, recipe, device=own_device)
+        folder = Path(first_s(lambda: str(open_work(out, made))))
         losses = _steps(source, requests, trained, recipe, total, folder, seed, save_every, progress=progress)
-        put_model(out, trained, {**made, "steps": total, "losses": losses}, work=folder)
+        if rank == 0:
+            put_model(out, trained, {**made, "steps": total, "losses": losses, "processes": count}, work=folder)
     return out
 
 
@@ -91,7 +99,7 @@ def _steps(
     import torch
     from tqdm import tqdm
 
-    module = trained.module
+    module, (rank, _) = trained.module, started()
     optimizer = _optimizer(module, recipe)
     saved, losses = folder / "state.pt", []
     if saved.is_file():
@@ -102,11 +110,13 @@ def _steps(
         logger.info("going on at step %d of %d", len(losses), total)
     module.train()
     batches = _batches(source, requests, recipe, seed, start=len(losses), total=total)
-    bar = tqdm(batches, desc="training", unit=" steps", initial=len(losses), total=total, disable=not progress)
+    bar = tqdm(
+        batches, desc="training", unit=" steps", initial=len(losses), total=total, disable=not progress or rank > 0
+    )
     for examples, notes in bar:
         step = len(losses)
-        # What dropout draws depends on the step, not on where the run was stopped.
-        torch.manual_seed(int(digest([seed, step], length=8), 16))
+        # What dropout draws depends on the step, not on where the run was stopped; shares draw each for itself.
+        torch.manual_seed(int(digest([seed, step, *([rank] if rank else [])], length=8), 16))
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate * recipe.rate(step)
         optimizer.zero_grad()
@@ -114,10 +124,11 @@ def _steps(
         if not torch.isfinite(loss):
             raise DataError(f"step {step}: the loss is {loss.item()}; lower --learning-rate, or look at the data")
         loss.backward()
+        sum_gradients(module.parameters())
         optimizer.step()
         losses.append(float(loss.detach()))
         bar.set_postfix(loss=f"{losses[-1]:.4f}")
-        if len(losses) % save_every == 0 and len(losses) < total:
+        if rank == 0 and len(losses) % save_every == 0 and len(losses) < total:
             state = {"weights": module.state_dict(), "optimizer": optimizer.state_dict(), "losses": losses}
             write_whole(saved, lambda file, state=state: torch.save(state, file))  # type: ignore[misc]
     module.eval()
