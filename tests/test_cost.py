@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -309,6 +310,10 @@ def test_the_report_shows_the_frontier(priced_runs: Callable[[], Path], tmp_path
     assert "against cost (money)" in page
     assert "&lt;poor|" in page
     assert "<poor|" not in page
+    # Beside the quality: the money, in the order of the qualities.
+    board = page[page.index('class="standings"') :]
+    shown = re.findall(r'<td class="text price">([^<]*)</td>', board[: board.index("</table>")])
+    assert shown[:3] == ["0.005", "0.001", "0.006"]
 
 
 def test_a_report_without_costs_has_no_panel(tmp_path: Path) -> None:
@@ -316,3 +321,4 @@ def test_a_report_without_costs_has_no_panel(tmp_path: Path) -> None:
     write_run(tmp_path / "r", model="m", task="t", docs=docs, responses=["x"], scores=[{"acc": 1.0}])
     build([tmp_path / "r"], tmp_path / "report", title="t", resamples=200, seed=1)
     assert "Cost" not in (tmp_path / "report" / "report.md").read_text()
+    assert 'class="text price"' not in (tmp_path / "report" / "index.html").read_text()

@@ -9,7 +9,7 @@ from html import escape
 from qilin_tasks.report.collect import Board, Column
 from qilin_tasks.report.marks import mark, style
 from qilin_tasks.report.tables import column_name, escaped, number
-from qilin_tasks.results.cost import HEADS, MARK, Cost, cells, cost_of, frontier
+from qilin_tasks.results.cost import HEADS, MARK, Cost, cells, cost_of, duration, frontier, price
 
 NOTE = (
     f"Tokens as the server or the engine counts them; {MARK}: by the model's tokenizer, or not of every answer. Time "
@@ -69,6 +69,17 @@ def cost_rows(board: Board) -> list[CostRow]:
     return rows
 
 
+def costs_beside(board: Board) -> dict[tuple[str, str], str]:
+    """By (task, model) what stands beside a quality: money where the column is weighed by it, else tokens; or time."""
+    found = {}
+    for row in cost_rows(board):
+        cost = row.cost
+        tokens = f"{MARK if cost.estimated else ''}{cost.prompt + cost.generated:,} tokens" if cost.counted else ""
+        priced = price(cost) if row.weight == cost.money else ""
+        found[row.column.task, row.model] = priced or tokens or duration(cost.seconds)
+    return found
+
+
 def _heads(board: Board) -> tuple[str, ...]:
     return (HEADS[0], "condition", *HEADS[2:], board.headline()[0], "★")
 
@@ -105,7 +116,7 @@ def _values(row: CostRow) -> tuple[float | None, ...]:
     return (None, None, *numbers, cost.money, row.quality, float(row.best))
 
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 260, 60, 140, 28, 34
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 260, 60, 40, 28, 34
 
 
 def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
@@ -124,11 +135,12 @@ def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
 
     money = rows[0].cost.money is not None and rows[0].weight == rows[0].cost.money
     unit = (rows[0].cost.currency or "money") if money else "tokens"
+    longest = f"{most:.4g}" if money else f"{most:,.0f}"
     title = f"{metric} against cost ({unit}), {column_name(column)}"
     parts = [
         f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{HEIGHT - BOTTOM}" y2="{HEIGHT - BOTTOM}"/>',
         f'<text class="tick" x="{LEFT}" y="{HEIGHT - 16}">0</text>',
-        f'<text class="tick" x="{WIDTH - RIGHT}" y="{HEIGHT - 16}" text-anchor="end">{most:,.4g} {escape(unit)}</text>',
+        f'<text class="tick" x="{WIDTH - RIGHT}" y="{HEIGHT - 16}" text-anchor="end">{longest} {escape(unit)}</text>',
         f'<text class="tick" x="4" y="{TOP + 8}">{number(high)}</text>',
         f'<text class="tick" x="4" y="{HEIGHT - BOTTOM}">{number(low)}</text>',
     ]
@@ -140,10 +152,13 @@ def _plot(board: Board, column: Column, rows: list[CostRow]) -> str:
     for row in rows:
         star = " ★" if row.best else ""
         look = board.models.index(row.model)
-        # The frontier reaches a point from below and leaves it to the right: above it the label is free of it.
+        # The frontier reaches a point from below and leaves it to the right: above it the label is free of it. Labels
+        # go towards the middle, so that a long name stays inside.
+        left, low_down = x(row) < WIDTH / 2, y(row) + 16 > HEIGHT - BOTTOM - 6
+        place = f'x="{x(row) + (4 if left else -4):.1f}" text-anchor="{"start" if left else "end"}"'
         parts.append(
             f'<g class="{style("model", look)}">{mark(look, x=x(row), y=y(row))}</g>'
-            f'<text x="{x(row) + 4:.1f}" y="{y(row) + (-8 if row.best else 16):.1f}">{escape(row.model + star)}</text>'
+            f'<text {place} y="{y(row) + (-8 if row.best or low_down else 16):.1f}">{escape(row.model + star)}</text>'
         )
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(title)}">'

@@ -7,6 +7,7 @@ from html import escape
 
 from qilin_tasks.report.analysis import Analysis
 from qilin_tasks.report.collect import Board, Column
+from qilin_tasks.report.cost import costs_beside
 from qilin_tasks.report.links import owner_mark, samples_link
 from qilin_tasks.report.standings import Standing, sentence, standings
 from qilin_tasks.report.tables import MODEL, chosen, column_name, number
@@ -30,10 +31,15 @@ def _column(board: Board, analysis: Analysis, column: Column, metric: str) -> st
     rows = standings(board, analysis, column, metric)
     said = sentence(rows, analysis, column, metric)
     lead = f'<p class="lead">{escape(said)}</p>' if said else ""
-    heads = ("system", "rank", "mean [95 %]", metric)
+    costs = {model: text for (task, model), text in costs_beside(board).items() if task == column.task}
+    heads = ["system", "rank", "mean [95 %]", metric]
     head = "".join(f'<th class="text">{escape(name)}</th>' for name in heads)
+    if costs:
+        head += '<th class="text price">cost</th>'
     low, high = _range(rows)
-    body = "".join(_row(row, column, metric, low=low, high=high) for row in rows)
+    body = "".join(
+        _row(row, column, metric, low=low, high=high, cost=costs.get(row.name, "–") if costs else "") for row in rows
+    )
     return (
         f'<h3>{escape(metric)}, {escape(column_name(column))}</h3>{lead}<div class="scroll">'
         f'<table class="standings"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -47,7 +53,7 @@ def _range(rows: Sequence[Standing]) -> tuple[float, float]:
     return min(ends), max(ends) or 1.0
 
 
-def _row(row: Standing, column: Column, metric: str, *, low: float, high: float) -> str:
+def _row(row: Standing, column: Column, metric: str, *, low: float, high: float, cost: str) -> str:
     kinds = " ".join([*([] if row.kind == MODEL else [row.kind]), *(["tied"] if row.tied else [])])
     attribute = f' class="{kinds}"' if kinds else ""
     dagger = f'<span class="dagger" title="{escape(row.cell.problem)}"> †</span>' if row.cell.problem else ""
@@ -59,7 +65,8 @@ def _row(row: Standing, column: Column, metric: str, *, low: float, high: float)
     return (
         f'<tr{attribute}><td>{escape(row.name)}{owner_mark(row.cell.owner)}</td><td class="text">{row.ranks}</td>'
         f'<td class="text">{value}{dagger}{limits}</td>'
-        f'<td class="text">{_bar(row, low=low, high=high)}</td></tr>'
+        f'<td class="text">{_bar(row, low=low, high=high)}</td>'
+        + (f'<td class="text price">{escape(cost)}</td></tr>' if cost else "</tr>")
     )
 
 

@@ -158,8 +158,13 @@ def cells(cost: Cost | None) -> tuple[str, ...]:
         duration(cost.seconds),
         f"{rate:,.0f}" if rate is not None else "–",
         f"{cost.peak_bytes / 2**30:.1f} GiB" if cost.peak_bytes else "–",
-        f"{cost.money:.4g} {cost.currency}".rstrip() if cost.money is not None else "–",
+        price(cost) or "–",
     )
+
+
+def price(cost: Cost) -> str:
+    """`0.123 USD`; "" without prices."""
+    return f"{cost.money:.4g} {cost.currency}".rstrip() if cost.money is not None else ""
 
 
 def duration(seconds: float) -> str:
