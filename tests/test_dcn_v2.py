@@ -159,6 +159,11 @@ def test_trained_and_ranked_by_the_commands(tmp_path: Path, capsys: pytest.Captu
         assert score == pytest.approx(wanted[query, note], abs=1e-5)
     with pytest.raises(SettingError, match="is there already"):
         run(train_command, "train", *trained, "--out", str(tmp_path / "dcn"))
+    poorer = release(tmp_path / "poorer", requests=3, drop=("gender", "click_num")).name
+    ranked = ["--system", "dcn-v2", "--config", "search_test", "--out", str(tmp_path / "none"), "--data", poorer]
+    with pytest.raises(DataError, match=r"(?s)notes\.click_num.*user_feat\.gender"):
+        run(rank_command, "rank", *ranked, "--model", str(tmp_path / "dcn"))
+    assert not list((tmp_path / "none").rglob("*.run"))
 
 
 @pytest.mark.slow

@@ -159,3 +159,39 @@ def test_the_train_split_of_nq_is_streamed_converted_and_its_size_said(
     assert asked == [("google-research-datasets/natural_questions", "train", True)]
     assert built.pairs == 12 and f"nq_train: 12 pairs, {built.summary}" in caplog.text
     assert (tmp_path / "cache" / "reqa" / "nq.train.json").is_file()
+
+
+def named(number: int) -> dict[str, Any]:
+    """A page of NQ's columns whose answer sentence says its own name."""
+    row = example(str(number))
+    tokens = row["document"]["tokens"]["token"]
+    tokens[tokens.index("Bob")] = f"Bob{number}"
+    return row | {"question": {"text": f"what does Bob{number} do"}}
+
+
+def test_the_command_over_the_splits_of_nq(
+    minilm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load = datasets.load_dataset
+    for split, numbers in (("train", range(30)), ("validation", range(30, 42))):
+        rows = "\n".join(json.dumps(named(number)) for number in numbers)
+        (tmp_path / f"{split}.jsonl").write_text(rows, encoding="utf-8")
+
+    def hub(name: str, **options: Any) -> Any:
+        file = str(tmp_path / f"{options['split']}.jsonl")
+        return load("json", data_files=file, split="train", streaming=True)
+
+    monkeypatch.setattr(datasets, "load_dataset", hub)
+    monkeypatch.setenv("REQA_DATA", "hub")
+    monkeypatch.setenv("QILIN_TASKS_CACHE", str(tmp_path / "cache"))
+    names = ["bm25", str(minilm)]
+    arguments = ["--train", "nq_train", "--test", "nq", "--depth", "10", "--repetitions", "2", "--retrievers", *names]
+    assert command(*arguments, "--out", str(tmp_path / "out")) == 0
+    printed = capsys.readouterr().out
+    assert "train: nq_train, 30 pairs, " in printed and "test: nq, 12 pairs, " in printed
+    result = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))
+    assert (result["trained_on"], result["test"]["questions"], result["questions_in_both"]) == (30, 12, 0)
+    systems = {row["system"]: row for row in result["systems"]}
+    # A name stands in one sentence alone.
+    assert systems["bm25"]["metrics"]["mrr"] == 1.0
+    assert systems["mrrank"]["repetitions"] == 2 and systems["mrrank"]["metrics"]["r@10"] > 0.5
