@@ -12,8 +12,9 @@ from support.runs import write_run
 from qilin_tasks.report.analysis import Analysis, analyse
 from qilin_tasks.report.build import build
 from qilin_tasks.report.collect import Board, boards_of
-from qilin_tasks.report.standings import chosen, sentence, standings
+from qilin_tasks.report.standings import sentence, standings
 from qilin_tasks.report.standings_page import standings_section
+from qilin_tasks.report.tables import chosen
 from qilin_tasks.results.reader import find_results
 
 #: Quality of each model; b and c differ by less than the noise.

@@ -93,7 +93,8 @@ def _whole_numbers(sums: Floats, *, weight: float) -> tuple[Floats, float]:
     if bound == 0:
         return sums, 1.0
     # Never a subnormal: dividing by one would overflow.
-    unit = max(float(2.0 ** np.ceil(np.log2(bound / EXACT_INTEGERS))), float(np.finfo(np.float64).tiny))
+    least = max(bound / EXACT_INTEGERS, float(np.finfo(np.float64).tiny))
+    unit = float(2.0 ** np.ceil(np.log2(least)))
     return np.rint(sums / unit), unit
 
 
