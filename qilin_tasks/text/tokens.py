@@ -31,7 +31,10 @@ _TOKEN = regex.compile(
     rf"{_SINGLE}\p{{M}}*|[[\p{{L}}\p{{N}}]--{_SINGLE}][[\p{{L}}\p{{N}}\p{{M}}]--{_SINGLE}]*", regex.V1
 )
 _INVISIBLE = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{Me}]+", regex.V1)
+# By regex's tables as the pattern of tokens is, not by unicodedata's: the two follow other versions of Unicode.
 _WORD_CHARACTER = regex.compile(r"[\p{L}\p{N}]")
+_JOINS_TOKENS = regex.compile(r"[\p{L}\p{N}\p{M}]")
+_READABLE = regex.compile(r"[\p{L}\p{N}\p{P}\p{S}]")
 # Canonical ordering in CPython is quadratic in the length of a run of marks: 100,000 of them took 21 s. Unicode's
 # stream-safe format (UAX 15) keeps at most 30.
 _MARK_RUN = regex.compile(r"(\p{M}{30})\p{M}+", regex.V1)
@@ -60,7 +63,7 @@ def clean(text: str | None) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing to read: no letter, digit, punctuation or symbol."""
-    return not any(unicodedata.category(character)[0] in "LNPS" for character in text)
+    return _READABLE.search(text) is None
 
 
 def normalize(text: str | None) -> str:
@@ -104,11 +107,7 @@ class _Characters:
         form = normalize(character)
         if len(form) == 1 and (_PLAIN_SINGLE.match(form) or _PLAIN_WORD.match(form)):
             return ord(form)
-        return self.in_context if any(map(_joins_tokens, form)) else ord(" ")
-
-
-def _joins_tokens(character: str) -> bool:
-    return unicodedata.category(character)[0] == "M" or _WORD_CHARACTER.match(character) is not None
+        return self.in_context if _JOINS_TOKENS.search(form) else ord(" ")
 
 
 @lru_cache(maxsize=1)
