@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,10 +43,19 @@ HEAVY = {
 LOADED_BY_THE_HARNESS = {"datasets"}
 
 
+def parsed(path: Path) -> ast.Module:
+    """The module's tree. CPython 3.11's parser may lose count where another thread parses too: it is asked again."""
+    text = path.read_text(encoding="utf-8")
+    for _ in range(5):
+        with contextlib.suppress(SystemError):
+            return ast.parse(text)
+    return ast.parse(text)
+
+
 def imports(path: Path, *, package: Path, top_level: bool) -> Iterator[str]:
     """The full dotted names a module imports; with `top_level` only what runs when the module is imported."""
     parents = ("qilin_tasks", *path.relative_to(package).parts[:-1])
-    pending: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    pending: list[ast.AST] = [parsed(path)]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.Import):
