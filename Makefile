@@ -51,7 +51,7 @@ test: install lint
 	$(VENV)/bin/python -m pytest $(PARALLEL) $(PYTEST_ARGS)
 
 test-quick: install
-	$(VENV)/bin/python -m pytest $(PARALLEL) -m "not vllm and not browser and not slow" $(PYTEST_ARGS)
+	HYPOTHESIS_PROFILE=quick $(VENV)/bin/python -m pytest $(PARALLEL) -m "not vllm and not browser and not slow" $(PYTEST_ARGS)
 
 clean:
 	rm -rf .venv .models .demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

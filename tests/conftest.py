@@ -28,7 +28,9 @@ UNTIMED = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.to
 hypothesis.settings.register_profile("untimed", **UNTIMED)  # type: ignore[arg-type]
 # CI tells whether a change broke something: it draws the same examples each time. Elsewhere they are new ones.
 hypothesis.settings.register_profile("ci", derandomize=True, **UNTIMED)  # type: ignore[arg-type]
-hypothesis.settings.load_profile("ci" if os.environ.get("CI") else "untimed")
+# `make test-quick`: a look between two changes, with a tenth of the examples.
+hypothesis.settings.register_profile("quick", max_examples=10, **UNTIMED)  # type: ignore[arg-type]
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") else "untimed"))
 
 
 # Memory of a process of pytest-xdist: torch, and an engine or a browser that a test starts.

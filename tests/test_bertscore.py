@@ -83,6 +83,7 @@ def test_bert_scores_numbers_with_a_trained_encoder(minilm: Path, shared: Path) 
     assert ours.cut == [False] * 24 + [True] * 2
 
 
+@pytest.mark.slow
 def test_bert_scores_numbers_with_byte_level_bpe(tmp_path: Path) -> None:
     """RoBERTa: other special tokens, positions counted from the padding index."""
     model = tiny_roberta(tmp_path)

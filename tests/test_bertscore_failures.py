@@ -31,6 +31,7 @@ def broken(bert_zh: str, tmp_path: Path) -> Path:
     return Path(shutil.copytree(bert_zh, tmp_path / "broken"))
 
 
+@pytest.mark.slow
 def test_check_passes_and_loads_no_weights(bert_zh: str) -> None:
     load_encoder.cache_clear()
     BertScorer(model=bert_zh, layer=8).check()

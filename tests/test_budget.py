@@ -149,6 +149,7 @@ def test_a_budget_stops_between_answers_and_goes_on(concurrent: int, tmp_path: P
         assert spent.prompt == sum(len(prompt) for _, prompt in server.asked)
 
 
+@pytest.mark.slow
 def test_compare_stops_at_its_budget_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server(counts=True) as server:
         spec = f"local-chat-completions:m,base_url={server.url},max_retries=1"
@@ -305,6 +306,7 @@ def test_no_gpu_is_lent_twice_and_all_are_served(wanted: list[int], count: int) 
         assert names == pool.names
 
 
+@pytest.mark.slow
 def test_models_side_by_side_get_gpus_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = [
         {"name": name, "backend": "qilin-baseline", "args": {"strategy": "lead"}, "gpus": gpus}

@@ -51,6 +51,7 @@ def served(server: ChatServer) -> dict[str, int]:
     return sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("concurrent", [1, 3])
 def test_a_server_s_counts_survive_faults_and_a_second_start(tmp_path: Path, concurrent: int) -> None:
     out = tmp_path / "out"
@@ -73,6 +74,7 @@ def test_a_server_s_counts_survive_faults_and_a_second_start(tmp_path: Path, con
     assert not cost.estimated
 
 
+@pytest.mark.slow
 def test_what_the_server_does_not_say_is_not_made_up(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with chat_server() as server:
         assert main(arguments(tmp_path, spec(server, 1), tasks=TASK, extra=("--limit", "3"))) == 0
@@ -82,6 +84,7 @@ def test_what_the_server_does_not_say_is_not_made_up(tmp_path: Path, capsys: pyt
     assert "(0 of 3)" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_prices_of_models_yaml_become_money(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = tmp_path / "models.yaml"
     with chat_server(counts=True) as server:
@@ -131,6 +134,7 @@ def ask(count: int) -> list[Instance]:
     return [Instance("generate_until", {}, (f"prompt {i:03}", {}), i) for i in range(count)]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(st.integers(1, 12), st.integers(1, 5), st.booleans(), st.integers(-1, 11))
 def test_the_sum_is_what_was_told_of_the_answers_that_are_kept(

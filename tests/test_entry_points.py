@@ -40,6 +40,7 @@ def test_all_four_groups_are_declared() -> None:
     assert {entry.group for entry in declared()} == set(REGISTRIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", declared(), ids=lambda entry: entry.name)
 def test_an_entry_point_names_the_object_that_its_module_registers(entry: importlib.metadata.EntryPoint) -> None:
     from lm_eval.api import registry

@@ -211,6 +211,7 @@ def test_a_model_of_the_harness_runs_and_installed_tasks_are_not_loaded_twice(
     assert "overrides existing task" not in log and "Duplicate" not in log
 
 
+@pytest.mark.slow
 def test_an_error_of_ours_is_one_line(copy: HarnessCopy, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QILIN_DATA", "/no/such/folder")
     ran = copy.command(

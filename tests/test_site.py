@@ -37,6 +37,7 @@ def text_of(page: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", page.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow
 def test_every_page_of_docs_is_there(site: Path, repo: Path) -> None:
     for page in (repo / "docs").glob("*.md"):
         assert (site / f"{page.stem}.html").is_file()
@@ -80,6 +81,7 @@ def test_no_page_loads_anything_from_elsewhere(site: Path) -> None:
     assert outside == []
 
 
+@pytest.mark.slow
 def test_a_link_to_nothing_fails_the_build(repo: Path, tmp_path: Path) -> None:
     """A copy of the checkout's pages with one page that links to no heading."""
     copy = tmp_path / "copy"
