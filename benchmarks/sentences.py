@@ -16,12 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 ENGLISH_SENTENCES = 4.89
+LANGUAGES = ("ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--languages", nargs="+", default="ar de el en es hi ro ru th tr vi zh".split())
+    parser.add_argument("--languages", nargs="+", default=LANGUAGES)
     parser.add_argument("--show", action="store_true", help="the answers that are cut")
     arguments = parser.parse_args()
 
@@ -41,7 +42,8 @@ def main() -> int:
                     cut.append(answer.text)
         each = sentences / len(paragraphs)
         report[language] = {"sentences": sentences, "a_paragraph": round(each, 2), "cut": len(cut), "answers": answers}
-        print(f"{language}: {each:.2f} a paragraph ({each / ENGLISH_SENTENCES:.2f} of English), {len(cut)} of {answers} cut")
+        of_english = each / ENGLISH_SENTENCES
+        print(f"{language}: {each:.2f} a paragraph ({of_english:.2f} of English), {len(cut)} of {answers} cut")
         for text in cut if arguments.show else ():
             print(f"    {text!r}")
     print(json.dumps(report))
